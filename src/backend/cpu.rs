@@ -1,0 +1,242 @@
+//! The sums over the points on the CPU: the reference and the fallback.
+
+use super::Backend;
+use super::plan::{LineSum, Plan};
+use crate::activation::Activation;
+use crate::candidates::Candidates;
+use crate::error::SolveError;
+use crate::evaluate::{EvaluationScratch, Evaluator, combine, project};
+use crate::expression::Workspace;
+use crate::loss::{Loss, Term, TermTile};
+use crate::network::{Network, Neuron};
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The points are cut into at most this many runs, whatever the number of threads: the sums come
+/// out the same on every machine.
+const RUNS: usize = 32;
+/// Up to this many tiles the work is done on the calling thread.
+const SERIAL_TILES: usize = 4;
+
+/// Settings of the CPU path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuOptions {
+    /// Points and coefficients are kept in memory if they take at most this many bytes; else they
+    /// are generated anew in every pass.
+    pub cache_bytes: usize,
+}
+
+impl Default for CpuOptions {
+    fn default() -> Self {
+        Self { cache_bytes: 1 << 30 }
+    }
+}
+
+/// [`Backend`] on the CPU.
+pub struct CpuBackend {
+    loss: Loss,
+    activation: Activation,
+    /// Every tile of the loss: term and range of indices.
+    tiles: Vec<(usize, Range<usize>)>,
+    cache: Option<Vec<TermTile>>,
+}
+
+/// Scratch memory of one thread.
+#[derive(Default)]
+struct Scratch {
+    workspace: Workspace,
+    tile: TermTile,
+    evaluation: EvaluationScratch,
+    t: Vec<f64>,
+    channels: Vec<Vec<f64>>,
+}
+
+impl CpuBackend {
+    /// The sums of `loss` for a dictionary with this activation.
+    pub fn new(loss: Loss, activation: Activation, options: CpuOptions) -> Result<Self, SolveError> {
+        let tiles: Vec<(usize, Range<usize>)> = loss
+            .terms
+            .iter()
+            .enumerate()
+            .flat_map(|(index, term)| term.points.tiles().map(move |range| (index, range)))
+            .collect();
+        let bytes: usize = loss
+            .terms
+            .iter()
+            .map(|term| {
+                let per_point = term.numbers_per_point(term.points.dimension());
+                term.points.len().saturating_mul(8 * per_point)
+            })
+            .fold(0, usize::saturating_add);
+        let mut backend = Self {
+            loss,
+            activation,
+            tiles,
+            cache: None,
+        };
+        if bytes <= options.cache_bytes {
+            let filled: Result<Vec<TermTile>, SolveError> = backend
+                .tiles
+                .par_iter()
+                .map_init(Workspace::default, |workspace, (term, range)| {
+                    let mut tile = TermTile::default();
+                    backend.loss.terms[*term].fill(range.clone(), workspace, &mut tile)?;
+                    Ok(tile)
+                })
+                .collect();
+            backend.cache = Some(filled?);
+        }
+        Ok(backend)
+    }
+
+    /// The loss.
+    pub fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// Visits every tile in runs and folds the results in order.
+    fn reduce<T: Send>(
+        &self,
+        new: impl Fn() -> T + Sync,
+        visit: impl Fn(&mut T, &Term, &TermTile, &mut Scratch) -> Result<(), SolveError> + Sync,
+        merge: impl Fn(&mut T, T),
+    ) -> Result<T, SolveError> {
+        let count = self.tiles.len();
+        let run_length = count.div_ceil(RUNS).max(1);
+        let run = |start: usize| -> Result<T, SolveError> {
+            let mut scratch = Scratch::default();
+            let mut sum = new();
+            for index in start..(start + run_length).min(count) {
+                let (term, range) = &self.tiles[index];
+                let term = &self.loss.terms[*term];
+                let mut tile = std::mem::take(&mut scratch.tile);
+                let filled: Cow<'_, TermTile> = match &self.cache {
+                    Some(cache) => Cow::Borrowed(&cache[index]),
+                    None => {
+                        term.fill(range.clone(), &mut scratch.workspace, &mut tile)?;
+                        Cow::Owned(tile)
+                    }
+                };
+                visit(&mut sum, term, &filled, &mut scratch)?;
+                if let Cow::Owned(tile) = filled {
+                    scratch.tile = tile;
+                }
+            }
+            Ok(sum)
+        };
+        let starts: Vec<usize> = (0..count).step_by(run_length).collect();
+        let sums: Vec<Result<T, SolveError>> = if count <= SERIAL_TILES {
+            starts.into_iter().map(run).collect()
+        } else {
+            starts.into_par_iter().map(run).collect()
+        };
+        let mut total = new();
+        for sum in sums {
+            merge(&mut total, sum?);
+        }
+        Ok(total)
+    }
+
+    /// Scores of channels that `channels` computes at each tile.
+    fn scores(
+        &self,
+        along: Candidates,
+        channels: impl Fn(&Term, &TermTile, &mut Scratch) -> Result<Vec<Vec<f64>>, SolveError> + Sync,
+    ) -> Result<Vec<f64>, SolveError> {
+        let plan = Plan::new(self.activation, along);
+        let sums = self.reduce(
+            || plan.sums(),
+            |sums, term, tile, scratch| {
+                let rho = channels(term, tile, scratch)?;
+                for (line, sum) in sums.iter_mut().enumerate() {
+                    let omega = &plan.lines[line].omega;
+                    project(omega, &tile.tile, &mut scratch.t);
+                    combine(omega, &term.symbols, &rho, &mut scratch.channels);
+                    plan.add(line, sum, &scratch.t, &scratch.channels);
+                }
+                Ok(())
+            },
+            |total: &mut Vec<LineSum>, sums| {
+                total
+                    .iter_mut()
+                    .zip(&sums)
+                    .for_each(|(total, sum)| total.merge(sum));
+            },
+        )?;
+        Ok(plan.scores(&sums))
+    }
+}
+
+impl Backend for CpuBackend {
+    fn activation(&self) -> Activation {
+        self.activation
+    }
+
+    fn gradient(&mut self, u: &Network, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let prepared = Evaluator::new(u);
+        self.scores(along, |term, tile, scratch| {
+            let mut jets = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
+            term.gradient(tile, &mut jets, &mut scratch.workspace)?;
+            Ok(jets)
+        })
+    }
+
+    fn curvature(&mut self, u: &Network, v: &Neuron, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let single = Network::single(self.activation, v);
+        let direction = Evaluator::new(&single);
+        let at = (!self.loss.is_quadratic()).then(|| Evaluator::new(u));
+        self.scores(along, |term, tile, scratch| {
+            let at = at.as_ref().map(|at| {
+                at.jets(&term.symbols, &tile.tile, &mut scratch.evaluation)
+                    .swap_remove(0)
+            });
+            let mut jets = direction.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
+            term.curvature(tile, at.as_deref(), &mut jets, &mut scratch.workspace)?;
+            Ok(jets)
+        })
+    }
+
+    fn risk(&mut self, u: &Network) -> Result<f64, SolveError> {
+        let prepared = Evaluator::new(u);
+        self.reduce(
+            || 0.0,
+            |sum, term, tile, scratch| {
+                let jets = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
+                *sum += term.risk(tile, &jets, &mut scratch.workspace)?;
+                Ok(())
+            },
+            |total, sum| *total += sum,
+        )
+    }
+
+    fn embedding(&mut self, v: &Neuron) -> Result<Option<Vec<f64>>, SolveError> {
+        if self.embedding_length().is_none() {
+            return Ok(None);
+        }
+        let single = Network::single(self.activation, v);
+        let prepared = Evaluator::new(&single);
+        self.reduce(
+            Vec::new,
+            |rows: &mut Vec<f64>, term, tile, scratch| {
+                rows.extend(term.embed(
+                    tile,
+                    &prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation),
+                ));
+                Ok(())
+            },
+            |total, rows| total.extend(rows),
+        )
+        .map(Some)
+    }
+
+    fn embedding_length(&self) -> Option<usize> {
+        self.loss.is_quadratic().then(|| {
+            self.loss
+                .terms
+                .iter()
+                .map(|term| term.points.len().saturating_mul(term.embedding_width()))
+                .fold(0, usize::saturating_add)
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! What can go wrong while solving.
+
+/// A solve that could not go on. The numbers say where and why.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SolveError {
+    /// A coefficient, source or exact solution is not a finite number somewhere.
+    #[error("{what} is {value} at x = {point:?}")]
+    NotFinite {
+        /// Which formula.
+        what: String,
+        /// Its value.
+        value: f64,
+        /// Where.
+        point: Vec<f64>,
+    },
+    /// A coefficient that must not be negative is.
+    #[error("{what} is {value}, below zero, at x = {point:?}: the energy is not convex there")]
+    NotConvex {
+        /// Which formula.
+        what: String,
+        /// Its value.
+        value: f64,
+        /// Where.
+        point: Vec<f64>,
+    },
+    /// The scores are not finite: the network has left the range of numbers.
+    #[error("after {neurons} neurons the gradient of the loss is not finite")]
+    Breakdown {
+        /// How many neurons there were.
+        neurons: usize,
+    },
+    /// A rule that the domain does not allow.
+    #[error(transparent)]
+    Points(#[from] crate::points::PointsError),
+}

@@ -1,0 +1,274 @@
+//! Text to syntax tree: a Pratt parser.
+
+use super::ExpressionError;
+use std::ops::Range;
+
+/// Deeper nesting than any sensible formula has; bounds the parser's recursion.
+const MAX_DEPTH: usize = 100;
+
+/// A syntax tree whose nodes know their place in the text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ast {
+    /// What stands there.
+    pub kind: AstKind,
+    /// Where it stands, in bytes.
+    pub span: Range<usize>,
+}
+
+/// The kinds of syntax-tree nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AstKind {
+    /// A literal.
+    Number(f64),
+    /// A name: a coordinate, a constant, the unknown, a summation index.
+    Name(String),
+    /// `name[index]`.
+    Index(String, Box<Ast>),
+    /// `name(arguments)`.
+    Call(String, Vec<Ast>),
+    /// `-operand`.
+    Negate(Box<Ast>),
+    /// `left operator right`, the operator one of `+ - * / ^`.
+    Binary(char, Box<Ast>, Box<Ast>),
+}
+
+/// Parses a formula. `-x^2` is `-(x^2)` and `^` groups to the right.
+pub fn parse(text: &str) -> Result<Ast, ExpressionError> {
+    let mut parser = Parser {
+        text,
+        position: 0,
+        depth: 0,
+    };
+    let ast = parser.expression(0)?;
+    match parser.peek() {
+        None => Ok(ast),
+        Some((token, span)) => Err(ExpressionError::new(
+            match token {
+                Token::Symbol(')') => "this `)` closes nothing".to_string(),
+                other => format!("expected an operator or the end, found {}", other.describe()),
+            },
+            span,
+        )),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    Number(f64),
+    Name(String),
+    Symbol(char),
+    Bad(String),
+}
+
+impl Token {
+    fn describe(&self) -> String {
+        match self {
+            Token::Number(value) => format!("the number {value}"),
+            Token::Name(name) => format!("the name `{name}`"),
+            Token::Symbol(symbol) => format!("`{symbol}`"),
+            Token::Bad(message) => message.clone(),
+        }
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    position: usize,
+    depth: usize,
+}
+
+const ADDITIVE: u8 = 1;
+const MULTIPLICATIVE: u8 = 2;
+const UNARY: u8 = 3;
+const POWER: u8 = 4;
+
+impl Parser<'_> {
+    /// The next token and its place, without taking it.
+    fn peek(&self) -> Option<(Token, Range<usize>)> {
+        let rest = &self.text[self.position..];
+        let start = self.position + (rest.len() - rest.trim_start().len());
+        let rest = &self.text[start..];
+        let first = rest.chars().next()?;
+        let (token, length) = if first.is_ascii_digit() || first == '.' {
+            let length = number_length(rest);
+            match rest[..length].replace('_', "").parse::<f64>() {
+                Ok(value) if value.is_finite() => (Token::Number(value), length),
+                _ => (
+                    Token::Bad(format!("`{}`, which is not a number", &rest[..length])),
+                    length,
+                ),
+            }
+        } else if first.is_alphabetic() || first == '_' {
+            let length = rest
+                .find(|c: char| !c.is_alphanumeric() && c != '_')
+                .unwrap_or(rest.len());
+            (Token::Name(rest[..length].to_string()), length)
+        } else if first == '−' {
+            (Token::Symbol('-'), first.len_utf8())
+        } else if "+-*/^()[],".contains(first) {
+            (Token::Symbol(first), 1)
+        } else {
+            (Token::Bad(format!("the character `{first}`")), first.len_utf8())
+        };
+        Some((token, start..start + length))
+    }
+
+    fn take(&mut self, span: &Range<usize>) {
+        self.position = span.end;
+    }
+
+    fn end(&self) -> Range<usize> {
+        let end = self.text.trim_end().len();
+        end..end
+    }
+
+    /// Takes `symbol` or says what was found instead; `opened` is the bracket it should close.
+    fn expect(&mut self, symbol: char, opened: &Range<usize>) -> Result<Range<usize>, ExpressionError> {
+        match self.peek() {
+            Some((Token::Symbol(found), span)) if found == symbol => {
+                self.take(&span);
+                Ok(span)
+            }
+            Some((token, span)) => Err(ExpressionError::new(
+                format!("expected `{symbol}`, found {}", token.describe()),
+                span,
+            )),
+            None => Err(ExpressionError::new(
+                format!("this bracket is never closed: `{symbol}` is missing"),
+                opened.clone(),
+            )),
+        }
+    }
+
+    fn expression(&mut self, minimum: u8) -> Result<Ast, ExpressionError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(ExpressionError::new(
+                format!("nested more than {MAX_DEPTH} deep"),
+                self.position..self.position,
+            ));
+        }
+        let result = self.operators(minimum);
+        self.depth -= 1;
+        result
+    }
+
+    fn operators(&mut self, minimum: u8) -> Result<Ast, ExpressionError> {
+        let mut left = self.operand()?;
+        while let Some((Token::Symbol(operator), span)) = self.peek() {
+            let (strength, right_minimum) = match operator {
+                '+' | '-' => (ADDITIVE, ADDITIVE + 1),
+                '*' | '/' => (MULTIPLICATIVE, MULTIPLICATIVE + 1),
+                // Right-associative; the exponent may carry a sign: 2^-1.
+                '^' => (POWER, UNARY),
+                _ => break,
+            };
+            if strength < minimum {
+                break;
+            }
+            self.take(&span);
+            let right = self.expression(right_minimum)?;
+            let whole = left.span.start..right.span.end;
+            left = Ast {
+                kind: AstKind::Binary(operator, Box::new(left), Box::new(right)),
+                span: whole,
+            };
+        }
+        Ok(left)
+    }
+
+    fn operand(&mut self) -> Result<Ast, ExpressionError> {
+        let Some((token, span)) = self.peek() else {
+            return Err(ExpressionError::new(
+                "expected a number, a name or `(`, found the end",
+                self.end(),
+            ));
+        };
+        match token {
+            Token::Number(value) => {
+                self.take(&span);
+                Ok(Ast {
+                    kind: AstKind::Number(value),
+                    span,
+                })
+            }
+            Token::Name(name) => {
+                self.take(&span);
+                self.after_name(name, span)
+            }
+            Token::Symbol(sign @ ('-' | '+')) => {
+                self.take(&span);
+                let operand = self.expression(UNARY)?;
+                let whole = span.start..operand.span.end;
+                Ok(match sign {
+                    '+' => operand,
+                    _ => Ast {
+                        kind: AstKind::Negate(Box::new(operand)),
+                        span: whole,
+                    },
+                })
+            }
+            Token::Symbol('(') => {
+                self.take(&span);
+                let inner = self.expression(0)?;
+                let close = self.expect(')', &span)?;
+                Ok(Ast {
+                    kind: inner.kind,
+                    span: span.start..close.end,
+                })
+            }
+            other => Err(ExpressionError::new(
+                format!("expected a number, a name or `(`, found {}", other.describe()),
+                span,
+            )),
+        }
+    }
+
+    /// A name alone, `name[index]` or `name(arguments)`.
+    fn after_name(&mut self, name: String, span: Range<usize>) -> Result<Ast, ExpressionError> {
+        match self.peek() {
+            Some((Token::Symbol('['), open)) => {
+                self.take(&open);
+                let index = self.expression(0)?;
+                let close = self.expect(']', &open)?;
+                Ok(Ast {
+                    kind: AstKind::Index(name, Box::new(index)),
+                    span: span.start..close.end,
+                })
+            }
+            Some((Token::Symbol('('), open)) => {
+                self.take(&open);
+                let mut arguments = vec![self.expression(0)?];
+                while let Some((Token::Symbol(','), comma)) = self.peek() {
+                    self.take(&comma);
+                    arguments.push(self.expression(0)?);
+                }
+                let close = self.expect(')', &open)?;
+                Ok(Ast {
+                    kind: AstKind::Call(name, arguments),
+                    span: span.start..close.end,
+                })
+            }
+            _ => Ok(Ast {
+                kind: AstKind::Name(name),
+                span,
+            }),
+        }
+    }
+}
+
+/// How many bytes at the start of `text` look like a number, bad ones such as `1e` included.
+fn number_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut length = 0;
+    while length < bytes.len() {
+        let c = bytes[length];
+        let exponent_sign =
+            (c == b'+' || c == b'-') && length > 0 && matches!(bytes[length - 1], b'e' | b'E');
+        if !(c.is_ascii_digit() || matches!(c, b'.' | b'_' | b'e' | b'E') || exponent_sign) {
+            break;
+        }
+        length += 1;
+    }
+    length
+}

@@ -1,0 +1,66 @@
+//! The greedy algorithms: one neuron at a time, the one that the gradient of the loss favours most.
+
+mod orthogonal;
+
+pub use orthogonal::{OrthogonalParams, orthogonal};
+
+use crate::network::Network;
+use serde::Serialize;
+use std::time::Duration;
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// All neurons asked for were found.
+    Neurons,
+    /// The best score fell below the tolerance.
+    Tolerance,
+    /// No candidate was left that adds anything but rounding.
+    NoCandidate,
+    /// No candidate lowers the loss on independent points: the quadrature cannot tell them apart.
+    QuadratureLimit,
+    /// The observer asked to stop.
+    Interrupted,
+}
+
+/// A step that was taken.
+#[derive(Debug)]
+pub struct Step<'a> {
+    /// The network after the step.
+    pub network: &'a Network,
+    /// |⟨∇L(u_(n−1)), g_n⟩| of the neuron chosen.
+    pub score: f64,
+    /// The loss on the training points.
+    pub loss: f64,
+    /// The loss on the validation points, if there are any.
+    pub validation_loss: Option<f64>,
+    /// Whether the run ends with this step.
+    pub last: bool,
+}
+
+/// Time spent in each part of the work.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Timings {
+    /// Scores of all candidates.
+    pub argmax: Duration,
+    /// Newton's method on the best.
+    pub refine: Duration,
+    /// Gram columns and coefficients.
+    pub projection: Duration,
+    /// The loss on independent points.
+    pub validation: Duration,
+}
+
+/// What a run found.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The solution.
+    pub network: Network,
+    /// Why it ended.
+    pub stopped: Stopped,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Where the time went.
+    pub timings: Timings,
+}

@@ -1,0 +1,341 @@
+//! The orthogonal greedy algorithm.
+
+use super::{Outcome, Step, Stopped, Timings};
+use crate::backend::Backend;
+use crate::candidates::{Candidates, Grid};
+use crate::error::SolveError;
+use crate::network::{Network, Neuron};
+use crate::problem::ProjectionKind;
+use crate::projection::{Cholesky, Orthogonal, Projection};
+use crate::search::BestFirst;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// After this many neurons refused in a row by the guard, the quadrature is at its end.
+const MAX_REFUSALS: usize = 60;
+/// Scores below this part of the first are rounding.
+const NOISE: f64 = 1e-15;
+/// The loss on the validation points may rise by this part of its size: rounding.
+const GUARD_ROUNDING: f64 = 1e-14;
+/// Memory and work up to which the values at the points are held for the robust projection.
+const ORTHOGONAL_BYTES: usize = 2 << 30;
+const ORTHOGONAL_WORK: f64 = 2e11;
+
+/// What [`orthogonal`] needs to know.
+pub struct OrthogonalParams<'a> {
+    /// n, the number of neurons to find.
+    pub neurons: usize,
+    /// End when the best score is below this.
+    pub tolerance: Option<f64>,
+    /// How coefficients are computed.
+    pub projection: ProjectionKind,
+    /// Whether the problem is stiff (a penalty), so that the robust projection is taken from the start.
+    pub stiff: bool,
+    /// The smallest and largest bias.
+    pub bias: [f64; 2],
+    /// The candidates of a step (numbered from 0).
+    pub grid: &'a dyn Fn(u64) -> Grid,
+    /// Whether the candidates are the same in every step.
+    pub fixed_grid: bool,
+    /// Neurons of an earlier, interrupted run.
+    pub start: &'a [Neuron],
+}
+
+/// g_n = argmax |⟨g, ∇L(u_(n−1))⟩|, u_n = the best approximation in the span of g₁ … g_n.
+///
+/// A neuron is kept only if it lowers the loss on `validation`, points that neither the selection nor
+/// the projection sees: without this guard the argmax ends up choosing quadrature errors, and the
+/// better it is solved the sooner.
+pub fn orthogonal<'a>(
+    training: &'a mut dyn Backend,
+    validation: Option<&'a mut dyn Backend>,
+    params: &'a OrthogonalParams<'a>,
+    observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
+) -> Result<Outcome, SolveError> {
+    let mut run = Run::new(training, validation, params)?;
+    run.replay(params.start)?;
+    let mut grid = (params.grid)(0);
+    let stopped = loop {
+        if run.network.len() >= params.neurons {
+            break Stopped::Neurons;
+        }
+        if !params.fixed_grid {
+            grid = (params.grid)(run.network.len() as u64);
+        }
+        let (score, validation_loss) = match run.step(&grid)? {
+            Found::Neuron {
+                score,
+                validation_loss,
+            } => (score, validation_loss),
+            Found::Nothing(stopped) => break stopped,
+        };
+        let loss = run.loss()?;
+        let flow = observer(&Step {
+            network: &run.network,
+            score,
+            loss,
+            validation_loss,
+            last: run.network.len() == params.neurons,
+        })?;
+        if flow.is_break() {
+            break Stopped::Interrupted;
+        }
+    };
+    if stopped == Stopped::QuadratureLimit {
+        run.warnings.push(format!(
+            "stopped at {} neurons: no further one lowers the loss on independent points. The quadrature is the \
+             limit now, not the network; use more cells or points to go on",
+            run.network.len()
+        ));
+    }
+    Ok(Outcome {
+        network: run.network,
+        stopped,
+        warnings: run.warnings,
+        timings: run.timings,
+    })
+}
+
+enum Found {
+    Neuron {
+        score: f64,
+        validation_loss: Option<f64>,
+    },
+    Nothing(Stopped),
+}
+
+struct Run<'a> {
+    training: &'a mut dyn Backend,
+    validation: Option<&'a mut dyn Backend>,
+    params: &'a OrthogonalParams<'a>,
+    network: Network,
+    projection: Projection,
+    /// Neurons that are chosen already or depend on those chosen.
+    closed: HashSet<Vec<u64>>,
+    loss_of_zero: f64,
+    first_score: Option<f64>,
+    best_validation: f64,
+    warnings: Vec<String>,
+    timings: Timings,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        training: &'a mut dyn Backend,
+        mut validation: Option<&'a mut dyn Backend>,
+        params: &'a OrthogonalParams<'a>,
+    ) -> Result<Self, SolveError> {
+        let dimension = (params.grid)(0).lines.first().map_or(1, |line| line.omega.len());
+        let network = Network::zero(training.activation(), dimension);
+        let loss_of_zero = training.risk(&network)?;
+        let best_validation = match &mut validation {
+            Some(validation) => validation.risk(&network)?,
+            None => f64::INFINITY,
+        };
+        let robust = match params.projection {
+            ProjectionKind::Auto => params.stiff && holds_embeddings(training, params.neurons),
+            ProjectionKind::Cholesky => false,
+            ProjectionKind::Orthogonal => training.embedding_length().is_some(),
+        };
+        Ok(Self {
+            training,
+            validation,
+            params,
+            network,
+            projection: if robust {
+                Projection::Orthogonal(Orthogonal::default())
+            } else {
+                Projection::Cholesky(Cholesky::default())
+            },
+            closed: HashSet::new(),
+            loss_of_zero,
+            first_score: None,
+            best_validation,
+            warnings: Vec::new(),
+            timings: Timings::default(),
+        })
+    }
+
+    /// Takes up the neurons of an interrupted run, by the very operations that it did.
+    fn replay(&mut self, neurons: &[Neuron]) -> Result<(), SolveError> {
+        for neuron in neurons {
+            if !self.add(neuron)? {
+                break;
+            }
+            if let Some(loss) = self.validate()? {
+                self.best_validation = self.best_validation.min(loss);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the best neuron that can be added, and adds it.
+    fn step(&mut self, grid: &Grid) -> Result<Found, SolveError> {
+        let started = Instant::now();
+        let scores = self.training.gradient(&self.network, Candidates::Grid(grid))?;
+        if scores.iter().any(|score| !score.is_finite()) {
+            return Err(SolveError::Breakdown {
+                neurons: self.network.len(),
+            });
+        }
+        self.timings.argmax += started.elapsed();
+        let mut refusals = 0;
+        for index in BestFirst::new(&scores) {
+            let score = scores[index].abs();
+            let first = *self.first_score.get_or_insert(score);
+            if score <= NOISE * first {
+                break;
+            }
+            if self.params.tolerance.is_some_and(|tolerance| score < tolerance) {
+                return Ok(Found::Nothing(Stopped::Tolerance));
+            }
+            let neuron = grid.neuron(index);
+            if !self.allows(&neuron) || !self.add(&neuron)? {
+                continue;
+            }
+            let validation_loss = self.validate()?;
+            match validation_loss {
+                Some(loss) if loss > self.best_validation + GUARD_ROUNDING * self.best_validation.abs() => {
+                    self.take_back();
+                    refusals += 1;
+                    if refusals == MAX_REFUSALS {
+                        return Ok(Found::Nothing(Stopped::QuadratureLimit));
+                    }
+                }
+                _ => {
+                    if let Some(loss) = validation_loss {
+                        self.best_validation = self.best_validation.min(loss);
+                    }
+                    return Ok(Found::Neuron {
+                        score,
+                        validation_loss,
+                    });
+                }
+            }
+        }
+        Ok(Found::Nothing(if refusals > 0 {
+            Stopped::QuadratureLimit
+        } else {
+            Stopped::NoCandidate
+        }))
+    }
+
+    fn allows(&self, neuron: &Neuron) -> bool {
+        let [low, high] = self.params.bias;
+        let slack = 1e-9 * (high - low);
+        (low - slack..=high + slack).contains(&neuron.bias) && !self.closed.contains(&key(neuron))
+    }
+
+    /// Adds a neuron and computes the coefficients, or finds that it depends on the others.
+    fn add(&mut self, neuron: &Neuron) -> Result<bool, SolveError> {
+        let started = Instant::now();
+        let zero = Network::zero(self.network.activation, self.network.dimension);
+        let load = -self
+            .training
+            .gradient(&zero, Candidates::List(std::slice::from_ref(neuron)))?[0];
+        let mut added = self
+            .projection
+            .try_add(self.training, &self.network.neurons, neuron, load)?;
+        if added.is_err() && self.can_switch() {
+            self.switch_to_orthogonal()?;
+            added = self
+                .projection
+                .try_add(self.training, &self.network.neurons, neuron, load)?;
+        }
+        self.closed.insert(key(neuron));
+        if added.is_ok() {
+            self.network.neurons.push(neuron.clone());
+            self.network.coefficients = self.projection.coefficients();
+            self.polish()?;
+        }
+        self.timings.projection += started.elapsed();
+        Ok(added.is_ok())
+    }
+
+    /// One step of iterative refinement with the gradient taken at the points, where coefficients
+    /// may have lost digits.
+    fn polish(&mut self) -> Result<(), SolveError> {
+        if !self.projection.is_delicate() {
+            return Ok(());
+        }
+        let residual = self
+            .training
+            .gradient(&self.network, Candidates::List(&self.network.neurons))?;
+        let correction = self.projection.solve(&residual);
+        for (a, c) in self.network.coefficients.iter_mut().zip(correction) {
+            *a -= c;
+        }
+        Ok(())
+    }
+
+    fn take_back(&mut self) {
+        self.projection.pop();
+        if let Some(neuron) = self.network.neurons.pop() {
+            self.closed.remove(&key(&neuron));
+        }
+        self.network.coefficients = self.projection.coefficients();
+    }
+
+    fn can_switch(&self) -> bool {
+        self.params.projection == ProjectionKind::Auto
+            && matches!(self.projection, Projection::Cholesky(_))
+            && holds_embeddings(self.training, self.params.neurons)
+    }
+
+    fn switch_to_orthogonal(&mut self) -> Result<(), SolveError> {
+        let zero = Network::zero(self.network.activation, self.network.dimension);
+        let loads = self
+            .training
+            .gradient(&zero, Candidates::List(&self.network.neurons))?;
+        let mut projection = Projection::Orthogonal(Orthogonal::default());
+        for (n, (neuron, load)) in self.network.neurons.iter().zip(loads).enumerate() {
+            let added = projection.try_add(self.training, &self.network.neurons[..n], neuron, -load)?;
+            if added.is_err() {
+                return Ok(());
+            }
+        }
+        self.warnings.push(format!(
+            "at {} neurons the Gram matrix ran out of digits; from there on the values at the points are orthogonalised",
+            self.network.len()
+        ));
+        self.projection = projection;
+        Ok(())
+    }
+
+    fn validate(&mut self) -> Result<Option<f64>, SolveError> {
+        let started = Instant::now();
+        let loss = match &mut self.validation {
+            Some(validation) => Some(validation.risk(&self.network)?),
+            None => None,
+        };
+        self.timings.validation += started.elapsed();
+        Ok(loss)
+    }
+
+    /// L(u_n) = L(0) − ½ lᵀa, unless that cancels.
+    fn loss(&mut self) -> Result<f64, SolveError> {
+        let estimate = self.loss_of_zero - 0.5 * self.projection.explained();
+        if estimate.abs() >= 1e-3 * self.loss_of_zero.abs() {
+            Ok(estimate)
+        } else {
+            self.training.risk(&self.network)
+        }
+    }
+}
+
+fn holds_embeddings(backend: &dyn Backend, neurons: usize) -> bool {
+    backend.embedding_length().is_some_and(|length| {
+        let numbers = length.saturating_mul(neurons);
+        numbers <= ORTHOGONAL_BYTES / 8 && numbers as f64 * neurons as f64 <= ORTHOGONAL_WORK
+    })
+}
+
+fn key(neuron: &Neuron) -> Vec<u64> {
+    neuron
+        .omega
+        .iter()
+        .chain([&neuron.bias])
+        .map(|value| (value + 0.0).to_bits())
+        .collect()
+}

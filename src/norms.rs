@@ -1,0 +1,166 @@
+//! Errors against the exact solution, on points that no training run sees.
+
+use crate::domain::Region;
+use crate::error::SolveError;
+use crate::evaluate::{EvaluationScratch, Evaluator};
+use crate::expression::{Graph, NodeId, Program, Workspace};
+use crate::loss::{Density, Formula, Loss, Term, TermSpec, TermTile};
+use crate::network::Network;
+use crate::problem::{Formulation, Problem, Purpose};
+use crate::symbol::Symbol;
+use rayon::prelude::*;
+
+/// ‖u − u_n‖ in several norms.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Errors {
+    /// L².
+    pub l2: f64,
+    /// The full H¹ norm.
+    pub h1: f64,
+    /// The energy norm, with the penalty's part (‖·‖_(a,δ)), for an energy.
+    pub energy: Option<f64>,
+}
+
+/// Measures errors against the exact solution.
+pub struct ErrorMeter {
+    h1: MeteredTerm,
+    energy: Option<Vec<MeteredTerm>>,
+}
+
+/// A term whose own norm of u_n − u is measured.
+struct MeteredTerm {
+    term: Term,
+    exact: Program,
+}
+
+impl ErrorMeter {
+    /// A meter for a run with `neurons` neurons, if the exact solution is known.
+    pub fn new(problem: &Problem, neurons: usize) -> Result<Option<Self>, SolveError> {
+        let Some(exact) = problem.exact else {
+            return Ok(None);
+        };
+        let (mut graph, specs) = problem.terms(neurons);
+        let dimension = problem.dimension();
+        let one = Formula::new("1", graph.number(1.0));
+        let zero = Formula::new("0", graph.number(0.0));
+        let symbols = std::iter::once(Symbol::value()).chain((0..dimension).map(|i| Symbol::derivative([i])));
+        let sobolev = TermSpec {
+            region: Region::Interior,
+            scale: 1.0,
+            density: Density::Energy {
+                parts: symbols
+                    .map(|symbol| (symbol, one.clone(), zero.clone()))
+                    .collect(),
+                potential: None,
+            },
+        };
+        let metered = |specs: &[TermSpec], graph: &mut Graph| -> Result<Vec<MeteredTerm>, SolveError> {
+            let loss = Loss::new(graph, &problem.domain, specs, |region| {
+                problem.quadrature.rule(&problem.domain, region, Purpose::Errors)
+            })?;
+            Ok(loss
+                .terms
+                .into_iter()
+                .map(|term| MeteredTerm::new(graph, term, exact, dimension))
+                .collect())
+        };
+        let h1 = metered(&[sobolev], &mut graph)?.swap_remove(0);
+        let energy = match problem.formulation {
+            Formulation::Energy => Some(metered(&specs, &mut graph)?),
+            _ => None,
+        };
+        Ok(Some(Self { h1, energy }))
+    }
+
+    /// The number of points inside the domain.
+    pub fn points(&self) -> usize {
+        self.h1.term.points.len()
+    }
+
+    /// The errors of a network.
+    pub fn errors(&self, network: &Network) -> Result<Errors, SolveError> {
+        let (l2, h1) = self.h1.squares(network)?;
+        let energy = match &self.energy {
+            None => None,
+            Some(terms) => {
+                let mut sum = 0.0;
+                for term in terms {
+                    sum += term.squares(network)?.1;
+                }
+                Some(sum.sqrt())
+            }
+        };
+        Ok(Errors {
+            l2: l2.sqrt(),
+            h1: h1.sqrt(),
+            energy,
+        })
+    }
+}
+
+impl MeteredTerm {
+    fn new(graph: &mut Graph, term: Term, exact: NodeId, dimension: usize) -> Self {
+        let roots: Vec<NodeId> = term
+            .symbols
+            .iter()
+            .map(|symbol| {
+                let parts: Vec<NodeId> = symbol
+                    .terms()
+                    .iter()
+                    .map(|(c, alpha)| {
+                        let factor = graph.number(*c);
+                        let derivative = graph.differentiate_by(exact, alpha);
+                        graph.multiply(factor, derivative)
+                    })
+                    .collect();
+                graph.sum(&parts)
+            })
+            .collect();
+        Self {
+            exact: Program::new(graph, &roots, dimension, &[]),
+            term,
+        }
+    }
+
+    /// The square of the term's norm of the error: the first symbol's part and the whole.
+    fn squares(&self, network: &Network) -> Result<(f64, f64), SolveError> {
+        let evaluator = Evaluator::new(network);
+        let tiles: Vec<_> = self.term.points.tiles().collect();
+        let parts: Vec<Result<(f64, f64), SolveError>> = tiles
+            .into_par_iter()
+            .map_init(Default::default, |(workspace, scratch, tile), range| {
+                self.tile_squares(&evaluator, range, workspace, scratch, tile)
+            })
+            .collect();
+        let mut sum = (0.0, 0.0);
+        for part in parts {
+            let (first, whole) = part?;
+            sum = (sum.0 + first, sum.1 + whole);
+        }
+        Ok(sum)
+    }
+
+    fn tile_squares(
+        &self,
+        evaluator: &Evaluator,
+        range: std::ops::Range<usize>,
+        workspace: &mut Workspace,
+        scratch: &mut EvaluationScratch,
+        tile: &mut TermTile,
+    ) -> Result<(f64, f64), SolveError> {
+        self.term.fill(range, workspace, tile)?;
+        let count = tile.tile.len();
+        let mut jets = evaluator.jets(&self.term.symbols, &tile.tile, scratch);
+        let mut exact = vec![vec![0.0; count]; jets.len()];
+        let mut outputs: Vec<&mut [f64]> = exact.iter_mut().map(Vec::as_mut_slice).collect();
+        self.exact
+            .evaluate(workspace, &tile.tile.columns(), count, &mut outputs);
+        for (jet, exact) in jets.iter_mut().zip(&exact) {
+            crate::loss::require_finite("exact (or a derivative of it)", exact, &tile.tile)?;
+            jet.iter_mut().zip(exact).for_each(|(jet, exact)| *jet -= exact);
+        }
+        let rows = self.term.embed(tile, &jets);
+        let square = |rows: &[f64]| rows.iter().map(|row| row * row).sum::<f64>();
+        Ok((square(&rows[..count]), square(&rows)))
+    }
+}

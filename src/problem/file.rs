@@ -1,0 +1,212 @@
+//! The problem file as it is typed: keys, types and defaults, nothing checked beyond that.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor, value};
+use std::collections::BTreeMap;
+use std::fmt;
+use toml::Spanned;
+
+/// The whole file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub name: Spanned<String>,
+    pub domain: FileDomain,
+    #[serde(default)]
+    pub constants: BTreeMap<String, Spanned<f64>>,
+    pub equation: FileEquation,
+    #[serde(default)]
+    pub boundary: Boundaries,
+    pub dictionary: FileDictionary,
+    pub quadrature: FileQuadrature,
+    pub solver: FileSolver,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileDomain {
+    #[serde(default)]
+    pub shape: Shape,
+    pub dimension: Spanned<i64>,
+    pub lower: Option<Spanned<OneOrMany>>,
+    pub upper: Option<Spanned<OneOrMany>>,
+    pub center: Option<Spanned<OneOrMany>>,
+    pub radius: Option<Spanned<f64>>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Shape {
+    #[default]
+    Box,
+    Ball,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "expected a number or a list of numbers")]
+pub(super) enum OneOrMany {
+    One(f64),
+    Many(Vec<f64>),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileEquation {
+    #[serde(default)]
+    pub formulation: Formulation,
+    pub order: Option<Spanned<i64>>,
+    pub diffusion: Option<Spanned<String>>,
+    pub reaction: Option<Spanned<String>>,
+    pub potential: Option<Spanned<String>>,
+    pub operator: Option<Spanned<String>>,
+    pub exact: Option<Spanned<String>>,
+    pub source: Option<Spanned<String>>,
+}
+
+/// Which functional is minimised.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Formulation {
+    /// ½a(u,u) − (f,u).
+    #[default]
+    Energy,
+    /// ‖Lu − f‖².
+    Residual,
+    /// ‖u − exact‖².
+    Fit,
+}
+
+/// One `[boundary]` table or a list of `[[boundary]]` tables.
+#[derive(Debug, Default)]
+pub(super) struct Boundaries(pub Vec<FileBoundary>);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileBoundary {
+    pub condition: Spanned<Condition>,
+    pub penalty: Option<Spanned<String>>,
+    pub value: Option<Spanned<String>>,
+    pub weight: Option<Spanned<f64>>,
+    pub faces: Option<Spanned<Vec<Spanned<String>>>>,
+}
+
+/// A kind of boundary condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    /// The normal derivative (the flux) is given.
+    Neumann,
+    /// The value is given.
+    Dirichlet,
+    /// Nothing is asked for.
+    None,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileDictionary {
+    pub activation: Spanned<String>,
+    pub directions: Option<Spanned<DirectionKind>>,
+    pub bias: Option<Spanned<[f64; 2]>>,
+    pub weights: Option<Spanned<[f64; 2]>>,
+    pub offsets: Option<Spanned<i64>>,
+    pub candidates: Option<Spanned<i64>>,
+    pub refine: Option<bool>,
+}
+
+/// Which directions a dictionary has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DirectionKind {
+    /// ±eᵢ.
+    Axes,
+    /// Unit vectors.
+    Sphere,
+    /// Vectors in a box.
+    Box,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileQuadrature {
+    pub rule: Spanned<RuleKind>,
+    pub points: Option<Spanned<i64>>,
+    pub boundary_points: Option<Spanned<i64>>,
+    pub cells: Option<Spanned<i64>>,
+    pub order: Option<Spanned<i64>>,
+    pub cache_mib: Option<Spanned<i64>>,
+}
+
+/// A kind of quadrature rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum RuleKind {
+    Gauss,
+    Halton,
+    MonteCarlo,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileSolver {
+    pub algorithm: Option<Spanned<Algorithm>>,
+    pub neurons: Spanned<i64>,
+    pub seed: Option<Spanned<i64>>,
+    pub tolerance: Option<Spanned<f64>>,
+    pub radius: Option<Spanned<f64>>,
+    #[serde(default = "yes")]
+    pub guard: bool,
+    #[serde(default)]
+    pub projection: ProjectionKind,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Which greedy algorithm.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Algorithm {
+    /// Orthogonal greedy.
+    #[default]
+    Oga,
+    /// Relaxed greedy.
+    Rga,
+}
+
+/// How the best coefficients are computed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProjectionKind {
+    /// By Cholesky's factor; by orthogonalisation where a penalty or a breakdown asks for it and memory allows.
+    #[default]
+    Auto,
+    /// Always by Cholesky's factor of the Gram matrix.
+    Cholesky,
+    /// Always by orthogonalising the values at the points.
+    Orthogonal,
+}
+
+impl<'de> Deserialize<'de> for Boundaries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrList;
+        impl<'de> Visitor<'de> for OneOrList {
+            type Value = Boundaries;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                write!(f, "a [boundary] table or [[boundary]] tables")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Boundaries, A::Error> {
+                let one = FileBoundary::deserialize(value::MapAccessDeserializer::new(map))?;
+                Ok(Boundaries(vec![one]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Boundaries, A::Error> {
+                Vec::deserialize(value::SeqAccessDeserializer::new(seq)).map(Boundaries)
+            }
+        }
+        deserializer.deserialize_any(OneOrList)
+    }
+}

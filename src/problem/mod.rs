@@ -1,0 +1,71 @@
+//! What is to be solved, with which dictionary, on which points, by which algorithm.
+
+mod build;
+mod equation;
+mod error;
+mod file;
+mod settings;
+
+pub use error::ProblemError;
+pub use file::{Algorithm, Condition, DirectionKind, Formulation, ProjectionKind};
+pub use settings::{Dictionary, Overrides, Purpose, Quadrature, Settings};
+
+use crate::domain::{Domain, Region};
+use crate::expression::{Ast, Graph, NodeId};
+use crate::loss::{Formula, TermSpec};
+use crate::symbol::Symbol;
+
+/// A problem, checked and ready to be discretised.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// Its name.
+    pub name: String,
+    /// Ω.
+    pub domain: Domain,
+    /// The functional that is minimised.
+    pub formulation: Formulation,
+    /// 2m for an energy, the order of the operator for a residual, 0 for a fit.
+    pub order: usize,
+    /// Every formula of the problem.
+    pub graph: Graph,
+    /// The exact solution, if it is known.
+    pub exact: Option<NodeId>,
+    /// The dictionary.
+    pub dictionary: Dictionary,
+    /// The points.
+    pub quadrature: Quadrature,
+    /// The algorithm.
+    pub settings: Settings,
+    /// Things the user should know, although the problem can be solved.
+    pub warnings: Vec<String>,
+    terms: Vec<TermSpec>,
+    penalties: Vec<PenaltySpec>,
+}
+
+/// A penalty δ⁻¹ (Bu − g)² whose δ depends on the number of neurons.
+#[derive(Debug, Clone)]
+struct PenaltySpec {
+    region: Region,
+    parts: Vec<(Symbol, Formula)>,
+    delta: Ast,
+    constants: std::collections::BTreeMap<String, f64>,
+}
+
+impl Problem {
+    /// d.
+    pub fn dimension(&self) -> usize {
+        self.domain.dimension()
+    }
+
+    /// Whether a setting depends on the final number of neurons, so that every n needs a run of its own.
+    pub fn depends_on_neurons(&self) -> bool {
+        self.penalties
+            .iter()
+            .any(|penalty| matches!((penalty.delta_for(1), penalty.delta_for(2)), (a, b) if a != b))
+    }
+
+    /// Whether a boundary condition is enforced by a penalty.
+    pub fn has_penalty(&self) -> bool {
+        !self.penalties.is_empty()
+    }
+}

@@ -1,0 +1,148 @@
+//! The parts of a problem that say how it is solved.
+
+use super::file::{Algorithm, DirectionKind, ProjectionKind};
+use crate::activation::Activation;
+use crate::domain::{Domain, Region};
+use crate::points::Rule;
+
+/// 𝔻: the neurons to choose from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dictionary {
+    /// σ.
+    pub activation: Activation,
+    /// Which ω.
+    pub directions: DirectionKind,
+    /// The range of b.
+    pub bias: [f64; 2],
+    /// The range of ω's components, for `box`.
+    pub weights: [f64; 2],
+    /// Steps between the knots across the domain; `None`: one per cell of the quadrature.
+    pub offsets: Option<usize>,
+    /// Directions looked at per step.
+    pub candidates: usize,
+    /// Whether the best are refined by Newton's method.
+    pub refine: bool,
+}
+
+/// The quadrature.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quadrature {
+    /// The rule inside.
+    pub rule: Rule,
+    /// Points on each piece of the boundary (for rules that have a number of points).
+    pub boundary_points: usize,
+    /// Points are kept in memory up to this many bytes.
+    pub cache_bytes: usize,
+}
+
+/// The algorithm and when it ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Which one.
+    pub algorithm: Algorithm,
+    /// n, the number of neurons.
+    pub neurons: usize,
+    /// Fixes every random choice.
+    pub seed: u64,
+    /// The run ends when the best score is below this.
+    pub tolerance: Option<f64>,
+    /// M, the bound on Σ|aᵢ| of the relaxed algorithm.
+    pub radius: Option<f64>,
+    /// Whether neurons must lower the loss on independent points.
+    pub guard: bool,
+    /// How coefficients are computed.
+    pub projection: ProjectionKind,
+}
+
+/// What flags put in place of the file's settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// `--neurons`.
+    pub neurons: Option<usize>,
+    /// `--points`.
+    pub points: Option<usize>,
+    /// `--cells`.
+    pub cells: Option<usize>,
+    /// `--seed`.
+    pub seed: Option<u64>,
+}
+
+/// What a set of points is for: sets for different uses have no point in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Selection and projection.
+    Training,
+    /// The guard against overfitting the quadrature.
+    Validation,
+    /// Errors against the exact solution.
+    Errors,
+}
+
+/// Points for errors in many dimensions: enough for three digits.
+const ERROR_POINTS: usize = 1 << 20;
+/// Seeds of validation and error points differ from every training seed.
+const VALIDATION_SEED: u64 = 0x5EED_0001_0000_0000;
+const ERROR_SEED: u64 = 0x5EED_0002_0000_0000;
+
+impl Quadrature {
+    /// The rule for a region and a purpose.
+    ///
+    /// Validation takes the same cells with two more nodes: exact wherever the training rule is,
+    /// and blind to none of its errors. Sequences take another shift or seed.
+    pub fn rule(&self, domain: &Domain, region: Region, purpose: Purpose) -> Rule {
+        match self.rule {
+            Rule::Gauss { cells, order } => match purpose {
+                Purpose::Training => self.rule,
+                Purpose::Validation => Rule::Gauss {
+                    cells,
+                    order: order + 2,
+                },
+                Purpose::Errors => Rule::Gauss {
+                    // Half cells keep the training rule's edges, where the knots are.
+                    cells: if domain.dimension() == 1 { 2 * cells } else { cells },
+                    order: order + 3,
+                },
+            },
+            Rule::Halton { points, .. } => {
+                let points = self.count(points, region, purpose);
+                let shift = match purpose {
+                    Purpose::Training => None,
+                    Purpose::Validation => Some(VALIDATION_SEED),
+                    Purpose::Errors => Some(ERROR_SEED),
+                };
+                Rule::Halton { points, shift }
+            }
+            Rule::MonteCarlo { points, seed } => match purpose {
+                Purpose::Errors if domain.dimension() <= 3 => error_gauss(domain.dimension()),
+                _ => Rule::MonteCarlo {
+                    points: self.count(points, region, purpose),
+                    seed: match purpose {
+                        Purpose::Training => seed,
+                        Purpose::Validation => seed ^ VALIDATION_SEED,
+                        Purpose::Errors => seed ^ ERROR_SEED,
+                    },
+                },
+            },
+        }
+    }
+
+    fn count(&self, points: usize, region: Region, purpose: Purpose) -> usize {
+        match (region, purpose) {
+            (_, Purpose::Errors) => ERROR_POINTS,
+            (Region::Interior, _) => points,
+            (Region::Boundary(_), _) => self.boundary_points,
+        }
+    }
+}
+
+/// A fine mesh for errors where the training points are random.
+fn error_gauss(dimension: usize) -> Rule {
+    match dimension {
+        1 => Rule::Gauss {
+            cells: 20_000,
+            order: 3,
+        },
+        2 => Rule::Gauss { cells: 500, order: 3 },
+        _ => Rule::Gauss { cells: 48, order: 3 },
+    }
+}

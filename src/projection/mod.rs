@@ -1,0 +1,179 @@
+//! The best coefficients for the neurons chosen so far.
+//!
+//! Minimising the quadratic loss over the span of g₁ … gₙ is the linear system G a = l with the Gram
+//! matrix G and the load l. Both ways to solve it grow by one neuron at a time in O(n²) and can take
+//! the last one back.
+
+mod cholesky;
+mod orthogonal;
+
+pub use cholesky::Cholesky;
+pub use orthogonal::Orthogonal;
+
+use crate::backend::Backend;
+use crate::candidates::Candidates;
+use crate::error::SolveError;
+use crate::network::Neuron;
+
+/// A neuron is refused when less than this part of its square norm is new: the rest is rounding.
+pub const MIN_RELATIVE_PIVOT: f64 = 1e-13;
+
+/// Below this relative pivot, coefficients are polished.
+const DELICATE_PIVOT: f64 = 1e-9;
+
+/// Why a neuron was not added.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Dependent {
+    /// The part of the neuron's square norm that the others do not span.
+    pub relative_pivot: f64,
+}
+
+/// The triangular factor that both ways share: G = RᵀR, kept row by row of Rᵀ, and y = R⁻ᵀ l.
+#[derive(Debug, Clone, Default)]
+struct Triangle {
+    rows: Vec<Vec<f64>>,
+    rhs: Vec<f64>,
+}
+
+impl Triangle {
+    fn push(&mut self, row: Vec<f64>, load: f64) {
+        let n = self.rows.len();
+        let y = (load - dot(&row[..n], &self.rhs)) / row[n];
+        self.rows.push(row);
+        self.rhs.push(y);
+    }
+
+    fn pop(&mut self) {
+        self.rows.pop();
+        self.rhs.pop();
+    }
+
+    /// Rᵀ z = v.
+    fn forward(&self, v: &[f64]) -> Vec<f64> {
+        let mut z = Vec::with_capacity(v.len());
+        for (row, value) in self.rows.iter().zip(v) {
+            let n = z.len();
+            z.push((value - dot(&row[..n], &z)) / row[n]);
+        }
+        z
+    }
+
+    /// R a = z.
+    fn backward(&self, z: &[f64]) -> Vec<f64> {
+        let mut a = z.to_vec();
+        for n in (0..a.len()).rev() {
+            let row = &self.rows[n];
+            a[n] /= row[n];
+            let (earlier, now) = a.split_at_mut(n);
+            for (value, r) in earlier.iter_mut().zip(row) {
+                *value -= r * now[0];
+            }
+        }
+        a
+    }
+}
+
+/// The projection onto the span of the chosen neurons.
+#[derive(Debug, Clone)]
+pub enum Projection {
+    /// By the Gram matrix: no memory that grows with the points.
+    Cholesky(Cholesky),
+    /// By orthogonal values at the points: twice the digits.
+    Orthogonal(Orthogonal),
+}
+
+impl Projection {
+    /// Adds a neuron to those in `chosen`.
+    pub fn try_add(
+        &mut self,
+        backend: &mut dyn Backend,
+        chosen: &[Neuron],
+        neuron: &Neuron,
+        load: f64,
+    ) -> Result<Result<(), Dependent>, SolveError> {
+        match self {
+            Projection::Cholesky(cholesky) => {
+                let zero = crate::network::Network::zero(backend.activation(), neuron.omega.len());
+                let mut list = chosen.to_vec();
+                list.push(neuron.clone());
+                let column = backend.curvature(&zero, neuron, Candidates::List(&list))?;
+                Ok(cholesky.try_add(&column, load))
+            }
+            Projection::Orthogonal(orthogonal) => match backend.embedding(neuron)? {
+                Some(values) => Ok(orthogonal.try_add(values, load)),
+                None => Ok(Err(Dependent { relative_pivot: 0.0 })),
+            },
+        }
+    }
+
+    /// Takes the last neuron back.
+    pub fn pop(&mut self) {
+        match self {
+            Projection::Cholesky(cholesky) => cholesky.triangle.pop(),
+            Projection::Orthogonal(orthogonal) => orthogonal.pop(),
+        }
+    }
+
+    /// The coefficients of the best approximation.
+    pub fn coefficients(&self) -> Vec<f64> {
+        let triangle = self.triangle();
+        triangle.backward(&triangle.rhs)
+    }
+
+    /// G⁻¹ v, for a refinement step.
+    pub fn solve(&self, v: &[f64]) -> Vec<f64> {
+        let triangle = self.triangle();
+        triangle.backward(&triangle.forward(v))
+    }
+
+    /// lᵀ G⁻¹ l, twice what the projection takes off the loss.
+    pub fn explained(&self) -> f64 {
+        let rhs = &self.triangle().rhs;
+        dot(rhs, rhs)
+    }
+
+    /// Whether the coefficients may have lost so many digits that a refinement step pays.
+    pub fn is_delicate(&self) -> bool {
+        match self {
+            Projection::Cholesky(cholesky) => cholesky.smallest_pivot < DELICATE_PIVOT,
+            Projection::Orthogonal(_) => true,
+        }
+    }
+
+    /// How many neurons there are.
+    pub fn len(&self) -> usize {
+        self.triangle().rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn triangle(&self) -> &Triangle {
+        match self {
+            Projection::Cholesky(cholesky) => &cholesky.triangle,
+            Projection::Orthogonal(orthogonal) => &orthogonal.triangle,
+        }
+    }
+}
+
+/// Scalar product in independent lanes, which lets the compiler use vector instructions.
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let mut lanes = [0.0; LANES];
+    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest: f64 = a_chunks
+        .remainder()
+        .iter()
+        .zip(b_chunks.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
+    for (a, b) in a_chunks.zip(b_chunks) {
+        for lane in 0..LANES {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    lanes.iter().sum::<f64>() + rest
+}

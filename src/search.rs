@@ -1,0 +1,169 @@
+//! Which neurons a step looks at, and the best of them.
+
+use crate::candidates::{Grid, Knots, Line};
+use crate::domain::Domain;
+use crate::points::{Rule, philox_uniforms};
+use crate::problem::{Dictionary, DirectionKind};
+use std::f64::consts::PI;
+
+/// Steps across the domain where neither the problem nor the mesh says how many.
+const DEFAULT_OFFSETS: usize = 1024;
+
+/// The grid of directions × offsets of a dictionary. `draw` numbers the random draws: a dictionary
+/// whose directions are drawn at random gives other ones for every step.
+pub fn grid(dictionary: &Dictionary, domain: &Domain, rule: &Rule, seed: u64, draw: u64) -> Grid {
+    let lines = directions(dictionary, domain.dimension(), seed, draw)
+        .into_iter()
+        .map(|omega| {
+            let knots = knots(dictionary, domain, rule, &omega);
+            Line { omega, knots }
+        })
+        .collect();
+    let mirrored =
+        dictionary.activation.relu_power().is_some() && dictionary.directions != DirectionKind::Box;
+    Grid::new(lines, mirrored)
+}
+
+/// Whether a dictionary's grid is the same in every step.
+pub fn is_fixed(dictionary: &Dictionary, dimension: usize) -> bool {
+    match dictionary.directions {
+        DirectionKind::Axes => true,
+        DirectionKind::Sphere => dimension <= 2,
+        DirectionKind::Box => false,
+    }
+}
+
+fn directions(dictionary: &Dictionary, dimension: usize, seed: u64, draw: u64) -> Vec<Vec<f64>> {
+    let count = dictionary.candidates;
+    match dictionary.directions {
+        DirectionKind::Axes => axes(dimension),
+        DirectionKind::Sphere if dimension == 1 => axes(1),
+        DirectionKind::Sphere if dimension == 2 => (0..count)
+            .map(|j| {
+                // Half a turn: −ω is looked at together with ω.
+                let angle = PI * j as f64 / count as f64;
+                vec![angle.cos(), angle.sin()]
+            })
+            .collect(),
+        DirectionKind::Sphere => (0..count)
+            .map(|j| {
+                let s = philox_uniforms(seed, 1, draw * count as u64 + j as u64, dimension);
+                crate::points::unit_vector(&s, dimension)
+            })
+            .collect(),
+        DirectionKind::Box => (0..count)
+            .map(|j| {
+                let [low, high] = dictionary.weights;
+                philox_uniforms(seed, 2, draw * count as u64 + j as u64, dimension)
+                    .into_iter()
+                    .map(|s| low + (high - low) * s)
+                    .collect()
+            })
+            .collect(),
+    }
+}
+
+fn axes(dimension: usize) -> Vec<Vec<f64>> {
+    (0..dimension)
+        .map(|i| {
+            let mut unit = vec![0.0; dimension];
+            unit[i] = 1.0;
+            unit
+        })
+        .collect()
+}
+
+/// Knots at even distances across the domain, on to the ends of the bias range.
+///
+/// On a Gauss mesh they lie on the cells' own scale and, along an axis, on the cells' edges: a kink
+/// inside a cell is what the rule integrates worst, and the argmax would choose by that error.
+fn knots(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[f64]) -> Knots {
+    let (low, high) = domain.extent(omega);
+    let steps = match (dictionary.offsets, rule) {
+        (Some(steps), _) => steps,
+        (None, Rule::Gauss { cells, .. }) => {
+            let cell = omega
+                .iter()
+                .enumerate()
+                .filter(|(_, o)| o.abs() > 1e-12)
+                .map(|(i, _)| cell_width(domain, i, *cells))
+                .fold(f64::INFINITY, f64::min);
+            ((high - low) / cell).round().max(1.0) as usize
+        }
+        (None, _) => DEFAULT_OFFSETS,
+    };
+    let step = (high - low) / steps as f64;
+    // A knot τ serves σ(ω·x − τ), bias −τ, and σ(τ − ω·x), bias τ.
+    let [bias_low, bias_high] = dictionary.bias;
+    let first = ((bias_low.min(-bias_high) - low) / step).ceil();
+    let last = ((bias_high.max(-bias_low) - low) / step).floor();
+    // Outside the domain all neurons are polynomials: one domain's width of them on each side is plenty.
+    let first = first.max(-(steps as f64));
+    let last = last.min(2.0 * steps as f64);
+    Knots {
+        first: low + first * step,
+        step,
+        count: (last - first).max(0.0) as usize + 1,
+    }
+}
+
+fn cell_width(domain: &Domain, axis: usize, cells: usize) -> f64 {
+    match domain {
+        Domain::Box { lower, upper } => (upper[axis] - lower[axis]) / cells as f64,
+        Domain::Ball { radius, .. } => radius / cells as f64,
+    }
+}
+
+/// Candidates from the best score down.
+pub struct BestFirst<'a> {
+    scores: &'a [f64],
+    order: Vec<u32>,
+    sorted: usize,
+    next: usize,
+}
+
+impl<'a> BestFirst<'a> {
+    /// The candidates with these scores; the largest |score| comes first, ties in order of number.
+    pub fn new(scores: &'a [f64]) -> Self {
+        Self {
+            scores,
+            order: (0..scores.len() as u32).collect(),
+            sorted: 0,
+            next: 0,
+        }
+    }
+
+    /// Sorts the next few: most steps need only the first.
+    fn sort_more(&mut self) {
+        const BATCH: usize = 64;
+        let scores = self.scores;
+        let better = |a: &u32, b: &u32| {
+            scores[*b as usize]
+                .abs()
+                .total_cmp(&scores[*a as usize].abs())
+                .then(a.cmp(b))
+        };
+        let rest = &mut self.order[self.sorted..];
+        let batch = (BATCH + self.sorted).min(rest.len());
+        if batch < rest.len() {
+            rest.select_nth_unstable_by(batch, better);
+        }
+        rest[..batch].sort_unstable_by(better);
+        self.sorted += batch;
+    }
+}
+
+impl Iterator for BestFirst<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        if self.next == self.order.len() {
+            return None;
+        }
+        if self.next == self.sorted {
+            self.sort_more();
+        }
+        self.next += 1;
+        Some(self.order[self.next - 1] as usize)
+    }
+}
