@@ -1,18 +1,39 @@
 //! Solves partial differential equations with shallow neural networks trained by greedy algorithms.
+//!
+//! A solution is a sum of neurons, u(x) = Σ aᵢ σ(ωᵢ·x + bᵢ). Each step adds the neuron that maximises
+//! |⟨g, ∇L(u)⟩| over a dictionary and then takes the best coefficients for all of them
+//! (Siegel, Hong, Jin, Hao, Xu: *Greedy Training Algorithms for Neural Networks and Applications to PDEs*).
+//!
+//! The modules, in the order in which they build on each other:
+
+// What a solution is made of.
 pub mod activation;
-pub mod backend;
-pub mod candidates;
-pub mod domain;
-pub mod error;
-pub mod evaluate;
-pub mod expression;
-pub mod greedy;
-pub mod loss;
 pub mod network;
-pub mod norms;
-pub mod points;
-pub mod problem;
-pub mod projection;
-pub mod ridge;
-pub mod search;
+pub mod network_file;
+
+// What is known about the solution.
+pub mod domain;
+pub mod expression;
 pub mod symbol;
+
+// Where integrals are taken, and the loss that is minimised.
+pub mod error;
+pub mod points;
+pub mod loss;
+pub mod problem;
+
+// Sums over the points: along one direction, for all candidates.
+pub mod candidates;
+pub mod ridge;
+pub mod evaluate;
+pub mod backend;
+
+// The method: find the best neuron, project, repeat.
+pub mod search;
+pub mod projection;
+pub mod greedy;
+
+// Errors, and the run as a whole.
+pub mod norms;
+pub mod report;
+pub mod run;

@@ -432,6 +432,30 @@ impl Term {
                 .collect(),
         }
     }
+
+    /// The channels ρ with ρ·jet(g) = values·embed(g).
+    pub fn embed_adjoint(&self, tile: &TermTile, values: &[f64]) -> Vec<Vec<f64>> {
+        let weights = &tile.tile.weights;
+        match &self.kind {
+            Kind::Energy { quadratic, .. } => quadratic
+                .iter()
+                .zip(values.chunks(weights.len()))
+                .map(|(&a, values)| {
+                    let a = &tile.columns[a];
+                    let scaled = values.iter().zip(a).zip(weights);
+                    scaled.map(|((v, a), w)| v * (a * w).max(0.0).sqrt()).collect()
+                })
+                .collect(),
+            Kind::Residual { coefficients, .. } => coefficients
+                .iter()
+                .map(|&c| {
+                    let c = &tile.columns[c];
+                    let scaled = values.iter().zip(c).zip(weights);
+                    scaled.map(|((v, c), w)| v * c * (2.0 * w).sqrt()).collect()
+                })
+                .collect(),
+        }
+    }
 }
 
 pub(crate) fn require_finite(name: &str, column: &[f64], tile: &Tile) -> Result<(), SolveError> {

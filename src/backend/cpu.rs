@@ -37,9 +37,17 @@ impl Default for CpuOptions {
 pub struct CpuBackend {
     loss: Loss,
     activation: Activation,
-    /// Every tile of the loss: term and range of indices.
-    tiles: Vec<(usize, Range<usize>)>,
+    /// Every tile of the loss.
+    tiles: Vec<TileSpec>,
     cache: Option<Vec<TermTile>>,
+}
+
+/// Which points a tile has.
+struct TileSpec {
+    term: usize,
+    range: Range<usize>,
+    /// Where its numbers are in an embedding.
+    embedded: Range<usize>,
 }
 
 /// Scratch memory of one thread.
@@ -47,6 +55,8 @@ pub struct CpuBackend {
 struct Scratch {
     workspace: Workspace,
     tile: TermTile,
+    /// The place of the tile at hand in an embedding.
+    embedded: Range<usize>,
     evaluation: EvaluationScratch,
     t: Vec<f64>,
     channels: Vec<Vec<f64>>,
@@ -55,12 +65,19 @@ struct Scratch {
 impl CpuBackend {
     /// The sums of `loss` for a dictionary with this activation.
     pub fn new(loss: Loss, activation: Activation, options: CpuOptions) -> Result<Self, SolveError> {
-        let tiles: Vec<(usize, Range<usize>)> = loss
-            .terms
-            .iter()
-            .enumerate()
-            .flat_map(|(index, term)| term.points.tiles().map(move |range| (index, range)))
-            .collect();
+        let mut tiles = Vec::new();
+        let mut embedded = 0;
+        for (index, term) in loss.terms.iter().enumerate() {
+            for range in term.points.tiles() {
+                let width = range.len() * term.embedding_width();
+                tiles.push(TileSpec {
+                    term: index,
+                    range,
+                    embedded: embedded..embedded + width,
+                });
+                embedded += width;
+            }
+        }
         let bytes: usize = loss
             .terms
             .iter()
@@ -79,9 +96,9 @@ impl CpuBackend {
             let filled: Result<Vec<TermTile>, SolveError> = backend
                 .tiles
                 .par_iter()
-                .map_init(Workspace::default, |workspace, (term, range)| {
+                .map_init(Workspace::default, |workspace, spec| {
                     let mut tile = TermTile::default();
-                    backend.loss.terms[*term].fill(range.clone(), workspace, &mut tile)?;
+                    backend.loss.terms[spec.term].fill(spec.range.clone(), workspace, &mut tile)?;
                     Ok(tile)
                 })
                 .collect();
@@ -108,16 +125,17 @@ impl CpuBackend {
             let mut scratch = Scratch::default();
             let mut sum = new();
             for index in start..(start + run_length).min(count) {
-                let (term, range) = &self.tiles[index];
-                let term = &self.loss.terms[*term];
+                let spec = &self.tiles[index];
+                let term = &self.loss.terms[spec.term];
                 let mut tile = std::mem::take(&mut scratch.tile);
                 let filled: Cow<'_, TermTile> = match &self.cache {
                     Some(cache) => Cow::Borrowed(&cache[index]),
                     None => {
-                        term.fill(range.clone(), &mut scratch.workspace, &mut tile)?;
+                        term.fill(spec.range.clone(), &mut scratch.workspace, &mut tile)?;
                         Cow::Owned(tile)
                     }
                 };
+                scratch.embedded = spec.embedded.clone();
                 visit(&mut sum, term, &filled, &mut scratch)?;
                 if let Cow::Owned(tile) = filled {
                     scratch.tile = tile;
@@ -230,13 +248,15 @@ impl Backend for CpuBackend {
         .map(Some)
     }
 
+    fn embedding_adjoint(&mut self, values: &[f64], along: Candidates) -> Result<Vec<f64>, SolveError> {
+        self.scores(along, |term, tile, scratch| {
+            Ok(term.embed_adjoint(tile, &values[scratch.embedded.clone()]))
+        })
+    }
+
     fn embedding_length(&self) -> Option<usize> {
         self.loss.is_quadratic().then(|| {
-            self.loss
-                .terms
-                .iter()
-                .map(|term| term.points.len().saturating_mul(term.embedding_width()))
-                .fold(0, usize::saturating_add)
+            self.tiles.last().map_or(0, |spec| spec.embedded.end)
         })
     }
 }

@@ -19,6 +19,7 @@ use crate::network::{Network, Neuron};
 /// - `gradient` is affine in u for a quadratic loss, and its slope is `curvature`;
 /// - `curvature` is symmetric: ⟨∇²L v, g⟩ = ⟨∇²L g, v⟩;
 /// - the derivative of `risk` along g is `gradient` at g;
+/// - `embedding_adjoint` is the adjoint of `embedding`: applied to E(v) it is `curvature`;
 /// - a grid and the list of its neurons have the same scores.
 pub trait Backend {
     /// σ of the dictionary.
@@ -36,6 +37,12 @@ pub trait Backend {
     /// Numbers E(v) with ⟨∇²L v, g⟩ = E(v)·E(g), if the loss is quadratic and they are to be had.
     fn embedding(&mut self, v: &Neuron) -> Result<Option<Vec<f64>>, SolveError>;
 
+    /// E(g)·values for each candidate g: the adjoint of the embedding.
+    fn embedding_adjoint(&mut self, values: &[f64], along: Candidates) -> Result<Vec<f64>, SolveError>;
+
     /// How many numbers an embedding has, if there is one.
     fn embedding_length(&self) -> Option<usize>;
 }
+
+/// Any backend, behind a reference.
+pub type AnyBackend = dyn Backend;

@@ -1,7 +1,7 @@
 //! The orthogonal greedy algorithm.
 
 use super::{Outcome, Step, Stopped, Timings};
-use crate::backend::Backend;
+use crate::backend::AnyBackend;
 use crate::candidates::{Candidates, Grid};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
@@ -14,13 +14,18 @@ use std::time::Instant;
 
 /// After this many neurons refused in a row by the guard, the quadrature is at its end.
 const MAX_REFUSALS: usize = 60;
+/// After this many dependent neurons in one step, the factorisation may have run out of digits.
+const MAX_DEPENDENT: usize = 200;
 /// Scores below this part of the first are rounding.
 const NOISE: f64 = 1e-15;
 /// The loss on the validation points may rise by this part of its size: rounding.
 const GUARD_ROUNDING: f64 = 1e-14;
-/// Memory and work up to which the values at the points are held for the robust projection.
+/// Memory up to which the values at the points are held for the robust projection.
 const ORTHOGONAL_BYTES: usize = 2 << 30;
-const ORTHOGONAL_WORK: f64 = 2e11;
+/// Work (numbers × neurons) that the robust projection may cost where it is needed from the start …
+const STIFF_WORK: f64 = 2e11;
+/// … and where it is the last resort.
+const RESORT_WORK: f64 = 3e10;
 
 /// What [`orthogonal`] needs to know.
 pub struct OrthogonalParams<'a> {
@@ -48,8 +53,8 @@ pub struct OrthogonalParams<'a> {
 /// the projection sees: without this guard the argmax ends up choosing quadrature errors, and the
 /// better it is solved the sooner.
 pub fn orthogonal<'a>(
-    training: &'a mut dyn Backend,
-    validation: Option<&'a mut dyn Backend>,
+    training: &'a mut AnyBackend,
+    validation: Option<&'a mut AnyBackend>,
     params: &'a OrthogonalParams<'a>,
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
@@ -106,8 +111,8 @@ enum Found {
 }
 
 struct Run<'a> {
-    training: &'a mut dyn Backend,
-    validation: Option<&'a mut dyn Backend>,
+    training: &'a mut AnyBackend,
+    validation: Option<&'a mut AnyBackend>,
     params: &'a OrthogonalParams<'a>,
     network: Network,
     projection: Projection,
@@ -122,8 +127,8 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(
-        training: &'a mut dyn Backend,
-        mut validation: Option<&'a mut dyn Backend>,
+        training: &'a mut AnyBackend,
+        mut validation: Option<&'a mut AnyBackend>,
         params: &'a OrthogonalParams<'a>,
     ) -> Result<Self, SolveError> {
         let dimension = (params.grid)(0).lines.first().map_or(1, |line| line.omega.len());
@@ -134,7 +139,9 @@ impl<'a> Run<'a> {
             None => f64::INFINITY,
         };
         let robust = match params.projection {
-            ProjectionKind::Auto => params.stiff && holds_embeddings(training, params.neurons),
+            ProjectionKind::Auto => {
+                params.stiff && holds_embeddings(training, params.neurons, STIFF_WORK)
+            },
             ProjectionKind::Cholesky => false,
             ProjectionKind::Orthogonal => training.embedding_length().is_some(),
         };
@@ -160,7 +167,8 @@ impl<'a> Run<'a> {
     /// Takes up the neurons of an interrupted run, by the very operations that it did.
     fn replay(&mut self, neurons: &[Neuron]) -> Result<(), SolveError> {
         for neuron in neurons {
-            if !self.add(neuron)? {
+            let score = self.scores(Candidates::List(std::slice::from_ref(neuron)))?[0];
+            if !self.add(neuron, score)? {
                 break;
             }
             if let Some(loss) = self.validate()? {
@@ -173,16 +181,17 @@ impl<'a> Run<'a> {
     /// Finds the best neuron that can be added, and adds it.
     fn step(&mut self, grid: &Grid) -> Result<Found, SolveError> {
         let started = Instant::now();
-        let scores = self.training.gradient(&self.network, Candidates::Grid(grid))?;
+        let scores = self.scores(Candidates::Grid(grid))?;
         if scores.iter().any(|score| !score.is_finite()) {
             return Err(SolveError::Breakdown {
                 neurons: self.network.len(),
             });
         }
         self.timings.argmax += started.elapsed();
-        let mut refusals = 0;
+        let (mut refusals, mut dependent) = (0, 0);
         for index in BestFirst::new(&scores) {
-            let score = scores[index].abs();
+            let signed = scores[index];
+            let score = signed.abs();
             let first = *self.first_score.get_or_insert(score);
             if score <= NOISE * first {
                 break;
@@ -191,7 +200,14 @@ impl<'a> Run<'a> {
                 return Ok(Found::Nothing(Stopped::Tolerance));
             }
             let neuron = grid.neuron(index);
-            if !self.allows(&neuron) || !self.add(&neuron)? {
+            if !self.allows(&neuron) {
+                continue;
+            }
+            if !self.add(&neuron, signed)? {
+                dependent += 1;
+                if dependent == MAX_DEPENDENT {
+                    self.switch_to_orthogonal()?;
+                }
                 continue;
             }
             let validation_loss = self.validate()?;
@@ -227,22 +243,27 @@ impl<'a> Run<'a> {
         (low - slack..=high + slack).contains(&neuron.bias) && !self.closed.contains(&key(neuron))
     }
 
-    /// Adds a neuron and computes the coefficients, or finds that it depends on the others.
-    fn add(&mut self, neuron: &Neuron) -> Result<bool, SolveError> {
-        let started = Instant::now();
-        let zero = Network::zero(self.network.activation, self.network.dimension);
-        let load = -self
-            .training
-            .gradient(&zero, Candidates::List(std::slice::from_ref(neuron)))?[0];
-        let mut added = self
-            .projection
-            .try_add(self.training, &self.network.neurons, neuron, load)?;
-        if added.is_err() && self.can_switch() {
-            self.switch_to_orthogonal()?;
-            added = self
-                .projection
-                .try_add(self.training, &self.network.neurons, neuron, load)?;
+    /// ⟨∇L(u), g⟩ for each candidate, by the most accurate way at hand.
+    fn scores(&mut self, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let Some(embedded) = self.projection.embedded() else {
+            return self.training.gradient(&self.network, along);
+        };
+        if embedded.is_empty() {
+            return self.training.gradient(&self.network, along);
         }
+        // ⟨∇L(u), g⟩ = E(u)·E(g) + ⟨∇L(0), g⟩. With a stiff penalty the coefficients cannot carry u to
+        // the accuracy that its gradient needs; its values at the points can.
+        let mut scores = self.training.embedding_adjoint(embedded, along)?;
+        let zero = Network::zero(self.network.activation, self.network.dimension);
+        let at_zero = self.training.gradient(&zero, along)?;
+        scores.iter_mut().zip(at_zero).for_each(|(score, zero)| *score += zero);
+        Ok(scores)
+    }
+
+    /// Adds a neuron and computes the coefficients, or finds that it depends on the others.
+    fn add(&mut self, neuron: &Neuron, score: f64) -> Result<bool, SolveError> {
+        let started = Instant::now();
+        let added = self.projection.try_add(self.training, &self.network.neurons, neuron, score)?;
         self.closed.insert(key(neuron));
         if added.is_ok() {
             self.network.neurons.push(neuron.clone());
@@ -280,17 +301,23 @@ impl<'a> Run<'a> {
     fn can_switch(&self) -> bool {
         self.params.projection == ProjectionKind::Auto
             && matches!(self.projection, Projection::Cholesky(_))
-            && holds_embeddings(self.training, self.params.neurons)
+            && holds_embeddings(self.training, self.params.neurons, RESORT_WORK)
     }
 
+    /// From Cholesky's factor to orthogonal values at the points, where memory allows.
     fn switch_to_orthogonal(&mut self) -> Result<(), SolveError> {
+        if !self.can_switch() {
+            return Ok(());
+        }
         let zero = Network::zero(self.network.activation, self.network.dimension);
-        let loads = self
-            .training
-            .gradient(&zero, Candidates::List(&self.network.neurons))?;
+        let at_zero = self.training.gradient(&zero, Candidates::List(&self.network.neurons))?;
         let mut projection = Projection::Orthogonal(Orthogonal::default());
-        for (n, (neuron, load)) in self.network.neurons.iter().zip(loads).enumerate() {
-            let added = projection.try_add(self.training, &self.network.neurons[..n], neuron, -load)?;
+        for (n, (neuron, mut score)) in self.network.neurons.iter().zip(at_zero).enumerate() {
+            let candidate = Candidates::List(std::slice::from_ref(neuron));
+            if let Some(embedded) = projection.embedded().filter(|values| !values.is_empty()) {
+                score += self.training.embedding_adjoint(embedded, candidate)?[0];
+            }
+            let added = projection.try_add(self.training, &self.network.neurons[..n], neuron, score)?;
             if added.is_err() {
                 return Ok(());
             }
@@ -324,10 +351,10 @@ impl<'a> Run<'a> {
     }
 }
 
-fn holds_embeddings(backend: &dyn Backend, neurons: usize) -> bool {
+fn holds_embeddings(backend: &AnyBackend, neurons: usize, work: f64) -> bool {
     backend.embedding_length().is_some_and(|length| {
         let numbers = length.saturating_mul(neurons);
-        numbers <= ORTHOGONAL_BYTES / 8 && numbers as f64 * neurons as f64 <= ORTHOGONAL_WORK
+        numbers <= ORTHOGONAL_BYTES / 8 && numbers as f64 * neurons as f64 <= work
     })
 }
 

@@ -21,7 +21,8 @@ use std::ops::Range;
 pub const TILE: usize = 4096;
 
 /// The quadrature rule of a problem.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// Composite Gauss-Legendre: `cells` per direction, `order` points per cell and direction.
     Gauss {

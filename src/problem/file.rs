@@ -1,6 +1,6 @@
 //! The problem file as it is typed: keys, types and defaults, nothing checked beyond that.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor, value};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,7 +64,7 @@ pub(super) struct FileEquation {
 }
 
 /// Which functional is minimised.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Formulation {
     /// ½a(u,u) − (f,u).
@@ -91,7 +91,7 @@ pub(super) struct FileBoundary {
 }
 
 /// A kind of boundary condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// The normal derivative (the flux) is given.
@@ -115,7 +115,7 @@ pub(super) struct FileDictionary {
 }
 
 /// Which directions a dictionary has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DirectionKind {
     /// ±eᵢ.
@@ -165,7 +165,7 @@ fn yes() -> bool {
 }
 
 /// Which greedy algorithm.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
     /// Orthogonal greedy.
@@ -176,7 +176,7 @@ pub enum Algorithm {
 }
 
 /// How the best coefficients are computed.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectionKind {
     /// By Cholesky's factor; by orthogonalisation where a penalty or a breakdown asks for it and memory allows.

@@ -64,6 +64,17 @@ impl Problem {
             .any(|penalty| matches!((penalty.delta_for(1), penalty.delta_for(2)), (a, b) if a != b))
     }
 
+    /// The settings in force, for the report.
+    pub fn settings_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "formulation": self.formulation,
+            "order": self.order,
+            "dictionary": self.dictionary,
+            "quadrature": self.quadrature,
+            "solver": self.settings,
+        })
+    }
+
     /// Whether a boundary condition is enforced by a penalty.
     pub fn has_penalty(&self) -> bool {
         !self.penalties.is_empty()

@@ -4,9 +4,10 @@ use super::file::{Algorithm, DirectionKind, ProjectionKind};
 use crate::activation::Activation;
 use crate::domain::{Domain, Region};
 use crate::points::Rule;
+use serde::Serialize;
 
 /// 𝔻: the neurons to choose from.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Dictionary {
     /// σ.
     pub activation: Activation,
@@ -25,7 +26,7 @@ pub struct Dictionary {
 }
 
 /// The quadrature.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Quadrature {
     /// The rule inside.
     pub rule: Rule,
@@ -36,7 +37,7 @@ pub struct Quadrature {
 }
 
 /// The algorithm and when it ends.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Settings {
     /// Which one.
     pub algorithm: Algorithm,

@@ -21,7 +21,7 @@ impl Default for Cholesky {
 
 impl Cholesky {
     /// Adds a neuron by its Gram column: its products with the earlier ones and, last, with itself.
-    pub fn try_add(&mut self, column: &[f64], load: f64) -> Result<(), Dependent> {
+    pub fn try_add(&mut self, column: &[f64], score: f64) -> Result<(), Dependent> {
         let n = column.len() - 1;
         let mut row = self.triangle.forward(&column[..n]);
         let pivot = column[n] - dot(&row, &row);
@@ -30,8 +30,9 @@ impl Cholesky {
         if !(relative_pivot > MIN_RELATIVE_PIVOT) {
             return Err(Dependent { relative_pivot });
         }
-        row.push(pivot.sqrt());
-        self.triangle.push(row, load);
+        let norm = pivot.sqrt();
+        row.push(norm);
+        self.triangle.push(row, -score / norm);
         self.smallest_pivot = self.smallest_pivot.min(relative_pivot);
         Ok(())
     }

@@ -10,7 +10,7 @@ mod orthogonal;
 pub use cholesky::Cholesky;
 pub use orthogonal::Orthogonal;
 
-use crate::backend::Backend;
+use crate::backend::AnyBackend;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
 use crate::network::Neuron;
@@ -36,9 +36,7 @@ struct Triangle {
 }
 
 impl Triangle {
-    fn push(&mut self, row: Vec<f64>, load: f64) {
-        let n = self.rows.len();
-        let y = (load - dot(&row[..n], &self.rhs)) / row[n];
+    fn push(&mut self, row: Vec<f64>, y: f64) {
         self.rows.push(row);
         self.rhs.push(y);
     }
@@ -83,13 +81,16 @@ pub enum Projection {
 }
 
 impl Projection {
-    /// Adds a neuron to those in `chosen`.
+    /// Adds a neuron to those in `chosen`; `score` is ⟨∇L(u), g⟩ at the projection u onto them.
+    ///
+    /// The gradient there is orthogonal to the span, so the new component of the solution is −score
+    /// over the norm of what the neuron adds: no cancellation.
     pub fn try_add(
         &mut self,
-        backend: &mut dyn Backend,
+        backend: &mut AnyBackend,
         chosen: &[Neuron],
         neuron: &Neuron,
-        load: f64,
+        score: f64,
     ) -> Result<Result<(), Dependent>, SolveError> {
         match self {
             Projection::Cholesky(cholesky) => {
@@ -97,10 +98,10 @@ impl Projection {
                 let mut list = chosen.to_vec();
                 list.push(neuron.clone());
                 let column = backend.curvature(&zero, neuron, Candidates::List(&list))?;
-                Ok(cholesky.try_add(&column, load))
+                Ok(cholesky.try_add(&column, score))
             }
             Projection::Orthogonal(orthogonal) => match backend.embedding(neuron)? {
-                Some(values) => Ok(orthogonal.try_add(values, load)),
+                Some(values) => Ok(orthogonal.try_add(values, score)),
                 None => Ok(Err(Dependent { relative_pivot: 0.0 })),
             },
         }
@@ -136,7 +137,16 @@ impl Projection {
     pub fn is_delicate(&self) -> bool {
         match self {
             Projection::Cholesky(cholesky) => cholesky.smallest_pivot < DELICATE_PIVOT,
-            Projection::Orthogonal(_) => true,
+            // Its scores come from the values at the points, not from the coefficients.
+            Projection::Orthogonal(_) => false,
+        }
+    }
+
+    /// E(u), the embedding of the solution, where it is held.
+    pub fn embedded(&self) -> Option<&[f64]> {
+        match self {
+            Projection::Cholesky(_) => None,
+            Projection::Orthogonal(orthogonal) => Some(orthogonal.solution()),
         }
     }
 

@@ -1,7 +1,10 @@
 //! Orthogonalisation of the neurons' values at the points.
 
-use super::{Dependent, MIN_RELATIVE_PIVOT, Triangle, dot};
+use super::{Dependent, Triangle, dot};
 use rayon::prelude::*;
+
+/// A neuron is refused when less than this part of its norm is new.
+const MIN_RELATIVE_NORM: f64 = 1e-10;
 
 /// Gram-Schmidt, twice, on the embeddings E(g) with E(v)·E(g) = ⟨∇²L v, g⟩.
 ///
@@ -10,12 +13,14 @@ use rayon::prelude::*;
 #[derive(Debug, Clone, Default)]
 pub struct Orthogonal {
     columns: Vec<Vec<f64>>,
+    /// E(u) = Q y.
+    solution: Vec<f64>,
     pub(super) triangle: Triangle,
 }
 
 impl Orthogonal {
     /// Adds a neuron by its embedding.
-    pub fn try_add(&mut self, mut values: Vec<f64>, load: f64) -> Result<(), Dependent> {
+    pub fn try_add(&mut self, mut values: Vec<f64>, score: f64) -> Result<(), Dependent> {
         let square = dot(&values, &values);
         let mut row = vec![0.0; self.columns.len()];
         for _ in 0..2 {
@@ -27,14 +32,17 @@ impl Orthogonal {
         }
         let norm = dot(&values, &values).sqrt();
         let relative_pivot = norm * norm / square;
-        // Here the values themselves carry the digits, so the bound is on the norm, not on its square.
-        if !(relative_pivot.sqrt() > MIN_RELATIVE_PIVOT) {
+        // The values themselves carry the digits here, so that the norm, not its square, may be small.
+        if !(relative_pivot.sqrt() > MIN_RELATIVE_NORM) {
             return Err(Dependent { relative_pivot });
         }
         values.iter_mut().for_each(|value| *value /= norm);
+        let y = -score / norm;
+        self.solution.resize(values.len(), 0.0);
+        self.solution.iter_mut().zip(&values).for_each(|(u, q)| *u += y * q);
         self.columns.push(values);
         row.push(norm);
-        self.triangle.push(row, load);
+        self.triangle.push(row, y);
         Ok(())
     }
 
@@ -54,8 +62,15 @@ impl Orthogonal {
             });
     }
 
+    /// E(u).
+    pub fn solution(&self) -> &[f64] {
+        &self.solution
+    }
+
     pub(super) fn pop(&mut self) {
-        self.columns.pop();
+        if let (Some(q), Some(y)) = (self.columns.pop(), self.triangle.rhs.last()) {
+            self.solution.iter_mut().zip(&q).for_each(|(u, q)| *u -= y * q);
+        }
         self.triangle.pop();
     }
 }

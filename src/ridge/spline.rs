@@ -54,15 +54,20 @@ impl Spline {
     pub fn add_derivatives(&self, t: &[f64], out: &mut [Vec<f64>]) {
         let size = self.power + 1;
         let mut bin = 0;
+        let places: Vec<(u32, f64)> = t
+            .iter()
+            .map(|&t| {
+                bin = self.knots.bin(t, bin);
+                (bin as u32, t - self.knots.origin(bin))
+            })
+            .collect();
         for (m, column) in out.iter_mut().enumerate() {
             if column.is_empty() || m > self.power {
                 continue;
             }
             let factors: Vec<f64> = (m..size).map(|r| falling_factorial(r, m)).collect();
-            for (sum, &t) in column.iter_mut().zip(t) {
-                bin = self.knots.bin(t, bin);
-                let delta = t - self.knots.origin(bin);
-                let piece = &self.pieces[bin * size + m..(bin + 1) * size];
+            for (sum, &(bin, delta)) in column.iter_mut().zip(&places) {
+                let piece = &self.pieces[bin as usize * size + m..(bin as usize + 1) * size];
                 *sum += piece
                     .iter()
                     .zip(&factors)

@@ -1,0 +1,191 @@
+//! What users type: arguments, commands, exit codes.
+
+mod check;
+mod output;
+mod progress;
+mod reproduce;
+mod solve;
+mod table;
+
+use clap::{Args, Parser, Subcommand};
+use greedy_pde::error::SolveError;
+use greedy_pde::problem::{Overrides, ProblemError};
+use std::path::PathBuf;
+
+/// Solves partial differential equations with shallow neural networks trained by greedy algorithms.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  greedy-pde solve configs/ex1_neumann.toml
+  greedy-pde solve configs/ex2_three_peaks.toml --neurons 64 --json > result.json
+  greedy-pde check my_problem.toml
+  greedy-pde reproduce table01
+
+Exit codes: 0 done, 1 the solve failed, 2 bad input, 130 interrupted (the state is saved).")]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Solve a problem; results go to a directory.
+    Solve(SolveArguments),
+    /// Parse and validate only; print what would be solved.
+    Check(CheckArguments),
+    /// Rerun a table of the paper and print ours beside the paper's.
+    Reproduce(ReproduceArguments),
+}
+
+/// Flags that change a problem.
+#[derive(Debug, Args)]
+struct ProblemArguments {
+    /// The problem file.
+    #[arg(value_name = "PROBLEM.toml")]
+    problem: PathBuf,
+    /// Number of neurons.
+    #[arg(long, value_name = "N", value_parser = count)]
+    neurons: Option<usize>,
+    /// Number of points (Halton and Monte Carlo rules).
+    #[arg(long, value_name = "N", value_parser = count)]
+    points: Option<usize>,
+    /// Cells per direction (Gauss rules).
+    #[arg(long, value_name = "N", value_parser = count)]
+    cells: Option<usize>,
+    /// Seed of every random choice.
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+}
+
+impl ProblemArguments {
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            neurons: self.neurons,
+            points: self.points,
+            cells: self.cells,
+            seed: self.seed,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+struct SolveArguments {
+    #[command(flatten)]
+    problem: ProblemArguments,
+    /// Number of threads (default: all cores).
+    #[arg(long, value_name = "T", value_parser = count)]
+    threads: Option<usize>,
+    /// Where results go (default: runs/<problem name>).
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Go on from the checkpoint in the output directory.
+    #[arg(long, conflicts_with = "force")]
+    resume: bool,
+    /// Overwrite an existing result.
+    #[arg(long)]
+    force: bool,
+    /// Print the result as one JSON object on stdout.
+    #[arg(long)]
+    json: bool,
+    /// No progress and no table, only the result (with --json) and errors.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Args)]
+struct CheckArguments {
+    #[command(flatten)]
+    problem: ProblemArguments,
+}
+
+#[derive(Debug, Args)]
+struct ReproduceArguments {
+    /// table01, table02, … or all.
+    #[arg(value_name = "TABLE|all")]
+    table: String,
+    /// Stop at this many neurons.
+    #[arg(long, value_name = "N", value_parser = count)]
+    max_neurons: Option<usize>,
+    /// Number of threads (default: all cores).
+    #[arg(long, value_name = "T", value_parser = count)]
+    threads: Option<usize>,
+    /// No progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// A whole number of at least 1; 1_000_000 and 1e6 are read, too.
+fn count(text: &str) -> Result<usize, String> {
+    let plain = text.replace('_', "");
+    let number = plain
+        .parse::<usize>()
+        .ok()
+        .or_else(|| plain.parse::<f64>().ok().filter(|x| x.fract() == 0.0 && (1.0..1e15).contains(x)).map(|x| x as usize));
+    match number {
+        Some(number) if number >= 1 => Ok(number),
+        _ => Err("a whole number of at least 1 is needed".to_string()),
+    }
+}
+
+/// Why a command ended without success.
+#[derive(Debug)]
+pub enum Failure {
+    /// The solve failed, or a table was not reproduced.
+    Solve(String),
+    /// Bad input.
+    Input(String),
+    /// Ctrl-C; the state is saved.
+    Interrupted,
+}
+
+impl Failure {
+    /// What to tell the user.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Failure::Solve(message) | Failure::Input(message) => Some(message),
+            Failure::Interrupted => None,
+        }
+    }
+
+    /// The agreed exit code.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Solve(_) => 1,
+            Failure::Input(_) => 2,
+            Failure::Interrupted => 130,
+        }
+    }
+}
+
+impl From<ProblemError> for Failure {
+    fn from(error: ProblemError) -> Self {
+        Failure::Input(error.to_string())
+    }
+}
+
+impl From<SolveError> for Failure {
+    fn from(error: SolveError) -> Self {
+        Failure::Solve(error.to_string())
+    }
+}
+
+/// Runs the command.
+pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Solve(arguments) => solve::execute(arguments),
+        Command::Check(arguments) => check::execute(arguments),
+        Command::Reproduce(arguments) => reproduce::execute(arguments),
+    }
+}
+
+/// Sets the number of threads, once, before any work.
+fn use_threads(threads: Option<usize>) -> Result<(), Failure> {
+    let Some(threads) = threads else {
+        return Ok(());
+    };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .map_err(|error| Failure::Input(format!("--threads {threads}: {error}")))
+}

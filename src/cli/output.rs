@@ -1,0 +1,169 @@
+//! The result directory: written as the run goes, never overwritten unasked, resumable.
+
+use super::Failure;
+use greedy_pde::network::{Network, Neuron};
+use greedy_pde::network_file;
+use greedy_pde::problem::Problem;
+use greedy_pde::report::{Report, Row};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const RESULT: &str = "result.json";
+const HISTORY: &str = "history.csv";
+const NETWORK: &str = "network.safetensors";
+const CHECKPOINT: &str = "checkpoint";
+const PROBLEM: &str = "problem.toml";
+/// Between two checkpoints at least this long passes.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(2);
+
+/// What to do about files that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    Refuse,
+    Overwrite,
+    Resume,
+}
+
+/// An open result directory.
+pub(super) struct Output {
+    directory: PathBuf,
+    history: File,
+    fingerprint: String,
+    last_checkpoint: Instant,
+    /// The neurons and rows of the run to go on from.
+    pub(super) resume: Option<(Vec<Neuron>, Vec<Row>)>,
+}
+
+impl Output {
+    /// Opens a directory for a run of `problem`, whose file has this text.
+    pub(super) fn open(directory: &Path, problem: &Problem, text: &str, existing: Existing) -> Result<Self, Failure> {
+        let input = |what: &str, error: io::Error| Failure::Input(format!("{}: {what}: {error}", directory.display()));
+        let occupied = [RESULT, HISTORY, NETWORK, CHECKPOINT]
+            .iter()
+            .any(|name| directory.join(name).exists());
+        if occupied && existing == Existing::Refuse {
+            return Err(Failure::Input(format!(
+                "{}: already holds a result; nothing was changed. Use --resume to go on from it, --force to overwrite it, or --output for another directory",
+                directory.display()
+            )));
+        }
+        let fingerprint = fingerprint(problem, text);
+        let resume = match existing {
+            Existing::Resume => read_checkpoint(directory, &fingerprint)?,
+            _ => None,
+        };
+        fs::create_dir_all(directory).map_err(|error| input("cannot be made", error))?;
+        let mut history = String::new();
+        history.push_str(&Row::csv_header());
+        history.push('\n');
+        for row in resume.iter().flat_map(|(_, rows)| rows) {
+            history.push_str(&row.to_csv());
+            history.push('\n');
+        }
+        network_file::write_atomically(&directory.join(HISTORY), history.as_bytes())
+            .map_err(|error| input("cannot be written to", error))?;
+        if resume.is_none() {
+            for name in [RESULT, NETWORK, CHECKPOINT] {
+                match fs::remove_file(directory.join(name)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(input("cannot be cleared", error));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        fs::write(directory.join(PROBLEM), text).map_err(|error| input("cannot be written to", error))?;
+        let history = File::options()
+            .append(true)
+            .open(directory.join(HISTORY))
+            .map_err(|error| input("cannot be written to", error))?;
+        Ok(Self {
+            directory: directory.to_path_buf(),
+            history,
+            fingerprint,
+            last_checkpoint: Instant::now(),
+            resume,
+        })
+    }
+
+    /// Notes a step; now and then saves the state.
+    pub(super) fn step(&mut self, row: &Row, network: &Network) -> Result<(), Failure> {
+        writeln!(self.history, "{}", row.to_csv()).map_err(|error| self.failed(HISTORY, &error))?;
+        if self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL {
+            self.checkpoint(network)?;
+        }
+        Ok(())
+    }
+
+    /// Saves the state for `--resume`.
+    pub(super) fn checkpoint(&mut self, network: &Network) -> Result<(), Failure> {
+        self.last_checkpoint = Instant::now();
+        let notes = [("run", self.fingerprint.clone())];
+        network_file::save(&self.directory.join(CHECKPOINT), network, &notes)
+            .map_err(|error| Failure::Solve(error.to_string()))
+    }
+
+    /// Writes the network and the report.
+    pub(super) fn finish(&mut self, report: &Report, network: &Network) -> Result<(), Failure> {
+        self.checkpoint(network)?;
+        let notes = [
+            ("problem", report.problem.clone()),
+            ("version", report.version.clone()),
+        ];
+        network_file::save(&self.directory.join(NETWORK), network, &notes)
+            .map_err(|error| Failure::Solve(error.to_string()))?;
+        let json = serde_json::to_vec_pretty(report).map_err(|error| Failure::Solve(error.to_string()))?;
+        network_file::write_atomically(&self.directory.join(RESULT), &json)
+            .map_err(|error| self.failed(RESULT, &error))
+    }
+
+    fn failed(&self, name: &str, error: &io::Error) -> Failure {
+        Failure::Solve(format!(
+            "{}: cannot be written: {error}; what was written before is kept",
+            self.directory.join(name).display()
+        ))
+    }
+}
+
+/// Names a run: the problem's text and the settings in force, but for the number of neurons where a
+/// longer run begins like a shorter one.
+fn fingerprint(problem: &Problem, text: &str) -> String {
+    let mut settings = problem.settings_json();
+    if !problem.depends_on_neurons() {
+        settings["solver"]["neurons"] = serde_json::Value::Null;
+    }
+    // FNV-1a
+    let hash = text
+        .bytes()
+        .chain(settings.to_string().bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+    format!("{} {hash:016x}", env!("CARGO_PKG_VERSION"))
+}
+
+type Resumed = Option<(Vec<Neuron>, Vec<Row>)>;
+
+fn read_checkpoint(directory: &Path, fingerprint: &str) -> Result<Resumed, Failure> {
+    let path = directory.join(CHECKPOINT);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let (network, notes) = network_file::load(&path)
+        .map_err(|error| Failure::Input(format!("{error}; use --force to start again")))?;
+    if notes.get("run").map(String::as_str) != Some(fingerprint) {
+        return Err(Failure::Input(format!(
+            "{}: belongs to another problem, other settings or another version; use --force to start again",
+            path.display()
+        )));
+    }
+    let history = fs::read_to_string(directory.join(HISTORY)).unwrap_or_default();
+    let rows: Vec<Row> = history
+        .lines()
+        .filter_map(Row::from_csv)
+        .filter(|row| row.n <= network.len())
+        .collect();
+    Ok(Some((network.neurons, rows)))
+}

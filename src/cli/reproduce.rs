@@ -1,0 +1,206 @@
+//! `greedy-pde reproduce`: the paper's tables, ours beside theirs.
+
+use super::progress::ProgressLine;
+use super::{Failure, ReproduceArguments, table, use_threads};
+use greedy_pde::problem::{Overrides, Problem};
+use greedy_pde::report::Row;
+use greedy_pde::run::{RunOptions, run};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// A row may be worse than the paper's by this factor.
+const TOLERANCE: f64 = 1.25;
+
+/// How a table of the paper is made here.
+struct TableSpec {
+    name: &'static str,
+    title: &'static str,
+    config: &'static str,
+    paper: &'static str,
+    /// Columns of the paper's table that decide; the others are shown only.
+    decides: &'static [&'static str],
+    /// Rows with a tolerance of their own.
+    exceptions: &'static [(usize, f64)],
+    /// The paper has no guard against overfitting the quadrature; where its table goes beyond the
+    /// point where ours would stop, the guard is off.
+    guard: bool,
+}
+
+const TABLES: &[TableSpec] = &[
+    TableSpec {
+        name: "table01",
+        title: "example 1, Neumann, energy, OGA",
+        config: include_str!("../../configs/ex1_neumann.toml"),
+        paper: include_str!("../../configs/paper/table01.csv"),
+        decides: &["l2", "h1"],
+        exceptions: &[],
+        guard: true,
+    },
+    TableSpec {
+        name: "table02",
+        title: "example 1, Dirichlet by penalty, energy, OGA (a fresh run per n)",
+        config: include_str!("../../configs/ex1_dirichlet.toml"),
+        paper: include_str!("../../configs/paper/table02.csv"),
+        decides: &["l2", "energy_delta"],
+        exceptions: &[],
+        guard: true,
+    },
+    TableSpec {
+        name: "table05",
+        title: "example 1, PINN loss, OGA (the loss decides: L2 and H1 vary with the seed)",
+        config: include_str!("../../configs/ex1_pinn.toml"),
+        paper: include_str!("../../configs/paper/table05.csv"),
+        decides: &["pinn_loss"],
+        exceptions: &[(2048, 2.0)],
+        guard: false,
+    },
+    TableSpec {
+        name: "table06",
+        title: "example 2, three peaks, energy, OGA",
+        config: include_str!("../../configs/ex2_three_peaks.toml"),
+        paper: include_str!("../../configs/paper/table06.csv"),
+        decides: &["l2", "h1"],
+        exceptions: &[],
+        guard: true,
+    },
+];
+
+pub(super) fn execute(arguments: &ReproduceArguments) -> Result<(), Failure> {
+    use_threads(arguments.threads)?;
+    let chosen: Vec<&TableSpec> = TABLES
+        .iter()
+        .filter(|spec| arguments.table == "all" || arguments.table == spec.name)
+        .collect();
+    if chosen.is_empty() {
+        let known: Vec<&str> = TABLES.iter().map(|spec| spec.name).collect();
+        return Err(Failure::Input(format!(
+            "there is no `{}` here; there are {} and all",
+            arguments.table,
+            known.join(", ")
+        )));
+    }
+    let mut worse = Vec::new();
+    for spec in chosen {
+        worse.extend(reproduce(spec, arguments)?);
+    }
+    match worse.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Solve(format!("not reproduced: {}", worse.join("; ")))),
+    }
+}
+
+/// A table as the paper prints it.
+struct PaperTable {
+    columns: Vec<String>,
+    rows: Vec<(usize, Vec<f64>)>,
+}
+
+fn read_paper(csv: &str, max_neurons: usize) -> PaperTable {
+    let mut lines = csv.lines();
+    let columns = lines.next().unwrap_or_default().split(',').skip(1).map(str::to_string).collect();
+    let rows = lines
+        .filter_map(|line| {
+            let mut fields = line.split(',');
+            let n: usize = fields.next()?.parse().ok()?;
+            let values: Option<Vec<f64>> = fields.map(|field| field.parse().ok()).collect();
+            Some((n, values?))
+        })
+        .filter(|(n, _)| *n <= max_neurons)
+        .collect();
+    PaperTable { columns, rows }
+}
+
+/// Our figure for a column of the paper.
+fn figure(column: &str, row: &Row) -> Option<f64> {
+    match column {
+        "pinn_loss" => Some(row.loss),
+        "l2" => row.l2,
+        "h1" => row.h1,
+        _ => row.energy,
+    }
+}
+
+/// Runs a table and prints it; the rows that are worse than allowed are returned.
+fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<String>, Failure> {
+    let paper = read_paper(spec.paper, arguments.max_neurons.unwrap_or(usize::MAX));
+    let started = Instant::now();
+    let rows = compute(spec, &paper, arguments.quiet)?;
+    let mut header = vec!["n".to_string()];
+    for column in &paper.columns {
+        header.extend([column.clone(), "paper".into(), "ratio".into(), "order".into()]);
+    }
+    let mut worse = Vec::new();
+    let mut lines = Vec::new();
+    for (index, (n, theirs)) in paper.rows.iter().enumerate() {
+        let mut line = vec![n.to_string()];
+        let ours = rows.iter().find(|row| row.n == *n);
+        for (column, &theirs) in paper.columns.iter().zip(theirs) {
+            let Some(value) = ours.and_then(|row| figure(column, row)) else {
+                line.extend(["-".into(), format!("{theirs:.2e}"), "-".into(), "-".into()]);
+                if spec.decides.contains(&column.as_str()) {
+                    worse.push(format!("{} n={n} {column}: not reached", spec.name));
+                }
+                continue;
+            };
+            let before = index
+                .checked_sub(1)
+                .and_then(|i| rows.iter().find(|row| row.n == paper.rows[i].0))
+                .and_then(|row| Some((row.n, figure(column, row)?)));
+            let ratio = value / theirs;
+            line.extend([
+                format!("{value:.2e}"),
+                format!("{theirs:.2e}"),
+                format!("{ratio:.2}"),
+                table::order(before, (*n, value)),
+            ]);
+            let tolerance = spec.exceptions.iter().find(|(at, _)| at == n).map_or(TOLERANCE, |(_, t)| *t);
+            // Three printed digits of the paper: allow for its rounding. NaN counts as worse.
+            let good = ratio <= tolerance * 1.005;
+            if spec.decides.contains(&column.as_str()) && !good {
+                worse.push(format!("{} n={n} {column}: {value:.2e} is {ratio:.2} × the paper's", spec.name));
+            }
+        }
+        lines.push(line);
+    }
+    println!("{}: {}", spec.name, spec.title);
+    println!("{}", table::plain(header, lines));
+    println!("{:.1} s\n", started.elapsed().as_secs_f64());
+    Ok(worse)
+}
+
+/// The rows at the paper's n: one run, or a fresh one per n where a setting depends on n.
+fn compute(spec: &TableSpec, paper: &PaperTable, quiet: bool) -> Result<Vec<Row>, Failure> {
+    let ns: Vec<usize> = paper.rows.iter().map(|(n, _)| *n).collect();
+    let last = ns.last().copied().unwrap_or(1);
+    let fresh = load(spec, last)?.depends_on_neurons();
+    let runs = if fresh { ns.clone() } else { vec![last] };
+    let mut rows = Vec::new();
+    for neurons in runs {
+        let problem = load(spec, neurons)?;
+        let options = RunOptions {
+            rows_at: ns.clone(),
+            ..RunOptions::default()
+        };
+        let progress = ProgressLine::new(neurons, quiet);
+        let (report, _) = run(&problem, &options, &mut |step| {
+            progress.step(step.row, step.reported);
+            ControlFlow::Continue(())
+        })?;
+        progress.finish();
+        for warning in &report.warnings {
+            eprintln!("warning: {warning}");
+        }
+        rows.extend(report.rows.into_iter().filter(|row| !fresh || row.n == neurons));
+    }
+    Ok(rows)
+}
+
+fn load(spec: &TableSpec, neurons: usize) -> Result<Problem, Failure> {
+    let overrides = Overrides {
+        neurons: Some(neurons),
+        ..Overrides::default()
+    };
+    let mut problem = Problem::from_toml(spec.config, spec.name, &overrides)?;
+    problem.settings.guard &= spec.guard;
+    Ok(problem)
+}

@@ -1,0 +1,105 @@
+//! `greedy-pde solve`.
+
+use super::output::{Existing, Output};
+use super::progress::ProgressLine;
+use super::{Failure, SolveArguments, table, use_threads};
+use greedy_pde::greedy::Stopped;
+use greedy_pde::problem::{Problem, ProblemError};
+use greedy_pde::report::Report;
+use greedy_pde::run::{RunOptions, run};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
+    use_threads(arguments.threads)?;
+    let path = &arguments.problem.problem;
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| ProblemError::new(&name, format!("cannot be read: {error}")))?;
+    let problem = Problem::from_toml(&text, &name, &arguments.problem.overrides())?;
+    let directory = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("runs").join(&problem.name));
+    let existing = match (arguments.force, arguments.resume) {
+        (true, _) => Existing::Overwrite,
+        (_, true) => Existing::Resume,
+        _ => Existing::Refuse,
+    };
+    let mut output = Output::open(&directory, &problem, &text, existing)?;
+    let options = RunOptions {
+        resume: output.resume.take(),
+        ..RunOptions::default()
+    };
+    if let (Some((neurons, _)), false) = (&options.resume, arguments.quiet) {
+        eprintln!("going on from {} neurons", neurons.len());
+    }
+    let interrupted = interrupt_flag();
+    let progress = ProgressLine::new(problem.settings.neurons, arguments.quiet);
+    let mut failure = None;
+    let result = run(&problem, &options, &mut |step| {
+        progress.step(step.row, step.reported);
+        if let Err(error) = output.step(step.row, step.network) {
+            failure = Some(error);
+            return ControlFlow::Break(());
+        }
+        match interrupted.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    progress.finish();
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let (report, network) = result?;
+    if report.stopped == Stopped::Interrupted {
+        output.checkpoint(&network)?;
+        eprintln!(
+            "interrupted at {} neurons; `--resume` goes on from there ({})",
+            network.len(),
+            directory.display()
+        );
+        return Err(Failure::Interrupted);
+    }
+    output.finish(&report, &network)?;
+    print(&report, arguments)?;
+    if !arguments.quiet {
+        eprintln!("results are in {}", directory.display());
+    }
+    Ok(())
+}
+
+fn print(report: &Report, arguments: &SolveArguments) -> Result<(), Failure> {
+    if !arguments.quiet {
+        for warning in &report.warnings {
+            eprintln!("warning: {warning}");
+        }
+    }
+    if arguments.json {
+        let json = serde_json::to_string(report).map_err(|error| Failure::Solve(error.to_string()))?;
+        println!("{json}");
+    } else if !arguments.quiet {
+        println!(
+            "{}: {} neurons, {} points, {} ({})",
+            report.problem, report.neurons, report.points, report.backend, report.precision
+        );
+        println!("{}", table::of_run(&report.rows));
+    }
+    Ok(())
+}
+
+/// A flag that Ctrl-C raises.
+fn interrupt_flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&flag);
+    // A second handler cannot be set; then Ctrl-C ends the program at once, as without one.
+    let _ = ctrlc::set_handler(move || {
+        if raised.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    flag
+}

@@ -1,0 +1,138 @@
+//! Networks on disk, in the safetensors format.
+
+use crate::activation::Activation;
+use crate::network::{Network, Neuron};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+/// A network file that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkFileError {
+    /// The operating system said no.
+    #[error("{path}: {error}")]
+    Io {
+        /// Which file.
+        path: String,
+        /// What it said.
+        error: std::io::Error,
+    },
+    /// Not such a file, or a damaged one.
+    #[error("{path}: not a network: {reason}")]
+    Format {
+        /// Which file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Writes a file so that at every moment either the old or the new one is there, whole.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    {
+        // As for any other file the user's mask decides; temporary files are private by default.
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Saves omega (n×d), bias (n) and coefficient (n), with the activation and `metadata` beside them.
+pub fn save(path: &Path, network: &Network, metadata: &[(&str, String)]) -> Result<(), NetworkFileError> {
+    let (n, d) = (network.len(), network.dimension);
+    let omega: Vec<f64> = network.neurons.iter().flat_map(|neuron| neuron.omega.clone()).collect();
+    let bias: Vec<f64> = network.neurons.iter().map(|neuron| neuron.bias).collect();
+    let columns = [
+        ("omega", vec![n, d], omega),
+        ("bias", vec![n], bias),
+        ("coefficient", vec![n], network.coefficients.clone()),
+    ];
+    let format = |reason: String| NetworkFileError::Format {
+        path: path.display().to_string(),
+        reason,
+    };
+    let mut tensors = Vec::new();
+    for (name, shape, values) in &columns {
+        let bytes = bytemuck::cast_slice::<f64, u8>(values);
+        let view = TensorView::new(Dtype::F64, shape.clone(), bytes).map_err(|error| format(error.to_string()))?;
+        tensors.push((name.to_string(), view));
+    }
+    let mut notes: HashMap<String, String> = metadata
+        .iter()
+        .map(|(key, value)| (key.to_string(), value.clone()))
+        .collect();
+    notes.insert("activation".to_string(), network.activation.to_string());
+    let bytes = safetensors::serialize(tensors, Some(notes)).map_err(|error| format(error.to_string()))?;
+    write_atomically(path, &bytes).map_err(|error| NetworkFileError::Io {
+        path: path.display().to_string(),
+        error,
+    })
+}
+
+/// Loads a network and what was noted beside it.
+pub fn load(path: &Path) -> Result<(Network, HashMap<String, String>), NetworkFileError> {
+    let bytes = std::fs::read(path).map_err(|error| NetworkFileError::Io {
+        path: path.display().to_string(),
+        error,
+    })?;
+    decode(&bytes).map_err(|reason| NetworkFileError::Format {
+        path: path.display().to_string(),
+        reason,
+    })
+}
+
+fn decode(bytes: &[u8]) -> Result<(Network, HashMap<String, String>), String> {
+    let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| error.to_string())?;
+    let notes = header.metadata().clone().unwrap_or_default();
+    let tensors = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
+    let column = |name: &str| -> Result<(Vec<usize>, Vec<f64>), String> {
+        let view = tensors.tensor(name).map_err(|error| error.to_string())?;
+        if view.dtype() != Dtype::F64 {
+            return Err(format!("`{name}` does not hold 64-bit numbers"));
+        }
+        let values = view
+            .data()
+            .chunks_exact(8)
+            .map(|chunk| f64::from_le_bytes(chunk.try_into().unwrap_or_default()))
+            .collect();
+        Ok((view.shape().to_vec(), values))
+    };
+    let (shape, omega) = column("omega")?;
+    let (_, bias) = column("bias")?;
+    let (_, coefficients) = column("coefficient")?;
+    let [n, d] = shape[..] else {
+        return Err("`omega` is not a matrix".to_string());
+    };
+    if d == 0 || bias.len() != n || coefficients.len() != n {
+        return Err("omega, bias and coefficient do not fit together".to_string());
+    }
+    let activation = notes
+        .get("activation")
+        .and_then(|name| Activation::from_name(name))
+        .ok_or("the activation is not named")?;
+    let neurons = omega
+        .chunks(d)
+        .zip(bias)
+        .map(|(omega, bias)| Neuron {
+            omega: omega.to_vec(),
+            bias,
+        })
+        .collect();
+    Ok((
+        Network {
+            activation,
+            dimension: d,
+            neurons,
+            coefficients,
+        },
+        notes,
+    ))
+}

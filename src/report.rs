@@ -1,0 +1,141 @@
+//! What a run has to say: the rows of its table, and everything about how it was made.
+
+use crate::greedy::Stopped;
+use serde::Serialize;
+
+/// The figures after n neurons.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The number of neurons.
+    pub n: usize,
+    /// ‖u − u_n‖ in L².
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l2: Option<f64>,
+    /// ‖u − u_n‖ in the full H¹ norm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub h1: Option<f64>,
+    /// ‖u − u_n‖ in the energy norm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub energy: Option<f64>,
+    /// The loss on the training points.
+    pub loss: f64,
+    /// The loss on independent points.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_loss: Option<f64>,
+    /// |⟨∇L(u_(n−1)), g_n⟩|.
+    pub score: f64,
+    /// Σ |aᵢ|.
+    pub coefficient_l1: f64,
+    /// Time since the start of the run.
+    pub seconds: f64,
+}
+
+/// A column of a table: its name and how to read it.
+pub type Column = (&'static str, fn(&Row) -> Option<f64>);
+
+impl Row {
+    /// The columns after n, in the order of `history.csv`.
+    pub const COLUMNS: [Column; 8] = [
+        ("l2", |row| row.l2),
+        ("h1", |row| row.h1),
+        ("energy", |row| row.energy),
+        ("loss", |row| Some(row.loss)),
+        ("validation_loss", |row| row.validation_loss),
+        ("score", |row| Some(row.score)),
+        ("coefficient_l1", |row| Some(row.coefficient_l1)),
+        ("seconds", |row| Some(row.seconds)),
+    ];
+
+    /// The first line of `history.csv`.
+    pub fn csv_header() -> String {
+        let names: Vec<&str> = Self::COLUMNS.iter().map(|(name, _)| *name).collect();
+        format!("n,{}", names.join(","))
+    }
+
+    /// A line of `history.csv`; what was not measured is empty.
+    pub fn to_csv(&self) -> String {
+        let values: Vec<String> = Self::COLUMNS
+            .iter()
+            .map(|(_, value)| value(self).map_or(String::new(), |value| format!("{value:e}")))
+            .collect();
+        format!("{},{}", self.n, values.join(","))
+    }
+
+    /// Reads a line of `history.csv`.
+    pub fn from_csv(line: &str) -> Option<Self> {
+        let mut fields = line.trim_end().split(',');
+        let n = fields.next()?.parse().ok()?;
+        let values: Vec<Option<f64>> = fields.map(|field| field.parse().ok()).collect();
+        let [l2, h1, energy, loss, validation_loss, score, coefficient_l1, seconds] = values[..] else {
+            return None;
+        };
+        Some(Self {
+            n,
+            l2,
+            h1,
+            energy,
+            loss: loss?,
+            validation_loss,
+            score: score?,
+            coefficient_l1: coefficient_l1?,
+            seconds: seconds?,
+        })
+    }
+}
+
+/// Where the time went, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Seconds {
+    /// Everything.
+    pub total: f64,
+    /// Making points and coefficients that are kept.
+    pub points: f64,
+    /// Scores of all candidates.
+    pub argmax: f64,
+    /// Newton's method on the best.
+    pub refine: f64,
+    /// Gram columns and coefficients.
+    pub projection: f64,
+    /// The loss on independent points.
+    pub validation: f64,
+    /// Errors against the exact solution.
+    pub errors: f64,
+}
+
+/// The result of a run, as `--json` prints it and `result.json` keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The problem's name.
+    pub problem: String,
+    /// The version of this program.
+    pub version: String,
+    /// `oga` or `rga`.
+    pub algorithm: String,
+    /// `cpu` or `gpu`.
+    pub backend: String,
+    /// The GPU's name.
+    pub adapter: Option<String>,
+    /// How scores are computed.
+    pub precision: String,
+    /// The seed.
+    pub seed: u64,
+    /// d.
+    pub dimension: usize,
+    /// N, over all terms of the loss.
+    pub points: usize,
+    /// Independent points for the errors, inside the domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_points: Option<usize>,
+    /// How many neurons the result has.
+    pub neurons: usize,
+    /// Why the run ended.
+    pub stopped: Stopped,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// n = 1, 2, 4, 8, … and the last.
+    pub rows: Vec<Row>,
+    /// Where the time went.
+    pub seconds: Seconds,
+    /// The settings in force, defaults and flags included.
+    pub settings: serde_json::Value,
+}

@@ -1,0 +1,197 @@
+//! From a problem to a report: points, backend, algorithm and errors put together.
+
+use crate::backend::{AnyBackend, CpuBackend, CpuOptions};
+use crate::error::SolveError;
+use crate::greedy::{self, OrthogonalParams, Outcome, Step};
+use crate::network::{Network, Neuron};
+use crate::norms::ErrorMeter;
+use crate::problem::{Algorithm, Problem, Purpose};
+use crate::report::{Report, Row, Seconds};
+use crate::search;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// How a run is made.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Measure errors at these n besides 1, 2, 4, 8, … and the last.
+    pub rows_at: Vec<usize>,
+    /// Neurons and rows of an interrupted run to go on from.
+    pub resume: Option<(Vec<Neuron>, Vec<Row>)>,
+}
+
+/// A step as an observer of the run sees it.
+pub struct Progress<'a> {
+    /// The figures; errors only at the n where they are measured.
+    pub row: &'a Row,
+    /// Whether this n is one of the report's rows.
+    pub reported: bool,
+    /// The network so far.
+    pub network: &'a Network,
+}
+
+/// Solves a problem. The observer sees every step as it is taken and may end the run.
+pub fn run(
+    problem: &Problem,
+    options: &RunOptions,
+    observer: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<(Report, Network), SolveError> {
+    let started = Instant::now();
+    let neurons = problem.settings.neurons;
+    let mut training = cpu_backend(problem, neurons, Purpose::Training)?;
+    let mut validation = match problem.settings.guard {
+        true => Some(cpu_backend(problem, neurons, Purpose::Validation)?),
+        false => None,
+    };
+    let points_time = started.elapsed();
+    let meter = ErrorMeter::new(problem, neurons)?;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut errors_time = Duration::ZERO;
+    let mut start: &[Neuron] = &[];
+    let mut earlier = 0.0;
+    if let Some((neurons, old_rows)) = &options.resume {
+        start = neurons;
+        earlier = old_rows.last().map_or(0.0, |row| row.seconds);
+        rows = old_rows.clone();
+        rows.retain(|row| is_row(row.n, neurons.len(), &options.rows_at));
+    }
+    let mut last: Option<Row> = rows.last().cloned();
+    let mut observe = |step: &Step| -> Result<ControlFlow<()>, SolveError> {
+        let n = step.network.len();
+        let reported = step.last || is_row(n, usize::MAX, &options.rows_at);
+        let mut row = Row {
+            n,
+            l2: None,
+            h1: None,
+            energy: None,
+            loss: step.loss,
+            validation_loss: step.validation_loss,
+            score: step.score,
+            coefficient_l1: step.network.coefficient_l1(),
+            seconds: 0.0,
+        };
+        if reported {
+            errors_time += measure(meter.as_ref(), step.network, &mut row)?;
+        }
+        row.seconds = earlier + started.elapsed().as_secs_f64();
+        if reported {
+            rows.push(row.clone());
+        }
+        let flow = observer(&Progress {
+            row: &row,
+            reported,
+            network: step.network,
+        });
+        last = Some(row);
+        Ok(flow)
+    };
+    let outcome = solve(
+        problem,
+        &mut training,
+        validation.as_mut().map(|backend| backend as &mut AnyBackend),
+        start,
+        &mut observe,
+    )?;
+    // A run that ends early has a last row, too.
+    if let Some(mut row) = last.filter(|row| rows.last().is_none_or(|reported| reported.n < row.n)) {
+        errors_time += measure(meter.as_ref(), &outcome.network, &mut row)?;
+        rows.push(row);
+    }
+    let timings = outcome.timings;
+    let mut warnings = problem.warnings.clone();
+    warnings.extend(outcome.warnings);
+    warnings.extend(not_finite_warning(&rows));
+    let report = Report {
+        problem: problem.name.clone(),
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        algorithm: match problem.settings.algorithm {
+            Algorithm::Oga => "oga",
+            Algorithm::Rga => "rga",
+        }
+        .to_string(),
+        backend: "cpu".to_string(),
+        adapter: None,
+        precision: "f64".to_string(),
+        seed: problem.settings.seed,
+        dimension: problem.dimension(),
+        points: training.loss().points(),
+        error_points: meter.as_ref().map(ErrorMeter::points),
+        neurons: outcome.network.len(),
+        stopped: outcome.stopped,
+        warnings,
+        rows,
+        seconds: Seconds {
+            total: earlier + started.elapsed().as_secs_f64(),
+            points: points_time.as_secs_f64(),
+            argmax: timings.argmax.as_secs_f64(),
+            refine: timings.refine.as_secs_f64(),
+            projection: timings.projection.as_secs_f64(),
+            validation: timings.validation.as_secs_f64(),
+            errors: errors_time.as_secs_f64(),
+        },
+        settings: problem.settings_json(),
+    };
+    Ok((report, outcome.network))
+}
+
+/// Whether n is reported: powers of two, the last, and those asked for.
+fn is_row(n: usize, last: usize, rows_at: &[usize]) -> bool {
+    n.is_power_of_two() || n == last || rows_at.contains(&n)
+}
+
+fn cpu_backend(problem: &Problem, neurons: usize, purpose: Purpose) -> Result<CpuBackend, SolveError> {
+    let options = CpuOptions {
+        cache_bytes: problem.quadrature.cache_bytes,
+    };
+    CpuBackend::new(problem.loss(neurons, purpose)?, problem.dictionary.activation, options)
+}
+
+fn measure(meter: Option<&ErrorMeter>, network: &Network, row: &mut Row) -> Result<Duration, SolveError> {
+    let started = Instant::now();
+    if let Some(meter) = meter {
+        let errors = meter.errors(network)?;
+        row.l2 = Some(errors.l2);
+        row.h1 = Some(errors.h1);
+        row.energy = errors.energy;
+    }
+    Ok(started.elapsed())
+}
+
+fn not_finite_warning(rows: &[Row]) -> Option<String> {
+    let bad = rows.iter().find(|row| {
+        Row::COLUMNS
+            .iter()
+            .any(|(_, value)| value(row).is_some_and(|value| !value.is_finite()))
+    })?;
+    Some(format!("at n = {} a figure is not finite; it is null in the report", bad.n))
+}
+
+fn solve(
+    problem: &Problem,
+    training: &mut AnyBackend,
+    validation: Option<&mut AnyBackend>,
+    start: &[Neuron],
+    observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
+) -> Result<Outcome, SolveError> {
+    let dictionary = &problem.dictionary;
+    let grid = |draw: u64| {
+        search::grid(
+            dictionary,
+            &problem.domain,
+            &problem.quadrature.rule,
+            problem.settings.seed,
+            draw,
+        )
+    };
+    let params = OrthogonalParams {
+        neurons: problem.settings.neurons,
+        tolerance: problem.settings.tolerance,
+        projection: problem.settings.projection,
+        stiff: problem.has_penalty(),
+        bias: dictionary.bias,
+        grid: &grid,
+        fixed_grid: search::is_fixed(dictionary, problem.dimension()),
+        start,
+    };
+    greedy::orthogonal(training, validation, &params, observer)
+}
