@@ -18,20 +18,20 @@ pub mod symbol;
 
 // Where integrals are taken, and the loss that is minimised.
 pub mod error;
-pub mod points;
 pub mod loss;
+pub mod points;
 pub mod problem;
 
 // Sums over the points: along one direction, for all candidates.
-pub mod candidates;
-pub mod ridge;
-pub mod evaluate;
 pub mod backend;
+pub mod candidates;
+pub mod evaluate;
+pub mod ridge;
 
 // The method: find the best neuron, project, repeat.
-pub mod search;
-pub mod projection;
 pub mod greedy;
+pub mod projection;
+pub mod search;
 
 // Errors, and the run as a whole.
 pub mod norms;

@@ -45,16 +45,31 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Saves omega (n×d), bias (n) and coefficient (n), with the activation and `metadata` beside them.
-pub fn save(path: &Path, network: &Network, metadata: &[(&str, String)]) -> Result<(), NetworkFileError> {
+/// Saves omega (n×d), bias (n) and coefficient (n), with the activation and `notes` beside them.
+pub fn save(path: &Path, network: &Network, notes: &[(&str, String)]) -> Result<(), NetworkFileError> {
+    save_with(path, network, None, notes)
+}
+
+/// As [`save`], with one more number per neuron.
+pub fn save_with(
+    path: &Path,
+    network: &Network,
+    extra: Option<(&str, &[f64])>,
+    notes: &[(&str, String)],
+) -> Result<(), NetworkFileError> {
     let (n, d) = (network.len(), network.dimension);
-    let omega: Vec<f64> = network.neurons.iter().flat_map(|neuron| neuron.omega.clone()).collect();
+    let omega: Vec<f64> = network
+        .neurons
+        .iter()
+        .flat_map(|neuron| neuron.omega.clone())
+        .collect();
     let bias: Vec<f64> = network.neurons.iter().map(|neuron| neuron.bias).collect();
-    let columns = [
-        ("omega", vec![n, d], omega),
-        ("bias", vec![n], bias),
-        ("coefficient", vec![n], network.coefficients.clone()),
+    let mut columns: Vec<(&str, Vec<usize>, &[f64])> = vec![
+        ("omega", vec![n, d], &omega),
+        ("bias", vec![n], &bias),
+        ("coefficient", vec![n], &network.coefficients),
     ];
+    columns.extend(extra.map(|(name, values)| (name, vec![values.len()], values)));
     let format = |reason: String| NetworkFileError::Format {
         path: path.display().to_string(),
         reason,
@@ -62,15 +77,16 @@ pub fn save(path: &Path, network: &Network, metadata: &[(&str, String)]) -> Resu
     let mut tensors = Vec::new();
     for (name, shape, values) in &columns {
         let bytes = bytemuck::cast_slice::<f64, u8>(values);
-        let view = TensorView::new(Dtype::F64, shape.clone(), bytes).map_err(|error| format(error.to_string()))?;
+        let view =
+            TensorView::new(Dtype::F64, shape.clone(), bytes).map_err(|error| format(error.to_string()))?;
         tensors.push((name.to_string(), view));
     }
-    let mut notes: HashMap<String, String> = metadata
+    let mut metadata: HashMap<String, String> = notes
         .iter()
         .map(|(key, value)| (key.to_string(), value.clone()))
         .collect();
-    notes.insert("activation".to_string(), network.activation.to_string());
-    let bytes = safetensors::serialize(tensors, Some(notes)).map_err(|error| format(error.to_string()))?;
+    metadata.insert("activation".to_string(), network.activation.to_string());
+    let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(|error| format(error.to_string()))?;
     write_atomically(path, &bytes).map_err(|error| NetworkFileError::Io {
         path: path.display().to_string(),
         error,
@@ -79,17 +95,25 @@ pub fn save(path: &Path, network: &Network, metadata: &[(&str, String)]) -> Resu
 
 /// Loads a network and what was noted beside it.
 pub fn load(path: &Path) -> Result<(Network, HashMap<String, String>), NetworkFileError> {
+    load_with(path, None).map(|(network, _, notes)| (network, notes))
+}
+
+/// A network, one more number per neuron, and the notes.
+pub type Loaded = (Network, Vec<f64>, HashMap<String, String>);
+
+/// Loads what [`save_with`] saved.
+pub fn load_with(path: &Path, extra: Option<&str>) -> Result<Loaded, NetworkFileError> {
     let bytes = std::fs::read(path).map_err(|error| NetworkFileError::Io {
         path: path.display().to_string(),
         error,
     })?;
-    decode(&bytes).map_err(|reason| NetworkFileError::Format {
+    decode(&bytes, extra).map_err(|reason| NetworkFileError::Format {
         path: path.display().to_string(),
         reason,
     })
 }
 
-fn decode(bytes: &[u8]) -> Result<(Network, HashMap<String, String>), String> {
+fn decode(bytes: &[u8], extra: Option<&str>) -> Result<Loaded, String> {
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| error.to_string())?;
     let notes = header.metadata().clone().unwrap_or_default();
     let tensors = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
@@ -111,7 +135,8 @@ fn decode(bytes: &[u8]) -> Result<(Network, HashMap<String, String>), String> {
     let [n, d] = shape[..] else {
         return Err("`omega` is not a matrix".to_string());
     };
-    if d == 0 || bias.len() != n || coefficients.len() != n {
+    let (_, extra) = extra.map(column).transpose()?.unwrap_or_default();
+    if d == 0 || bias.len() != n || coefficients.len() != n || !(extra.is_empty() || extra.len() == n) {
         return Err("omega, bias and coefficient do not fit together".to_string());
     }
     let activation = notes
@@ -133,6 +158,7 @@ fn decode(bytes: &[u8]) -> Result<(Network, HashMap<String, String>), String> {
             neurons,
             coefficients,
         },
+        extra,
         notes,
     ))
 }

@@ -66,7 +66,17 @@ impl Row {
         let mut fields = line.trim_end().split(',');
         let n = fields.next()?.parse().ok()?;
         let values: Vec<Option<f64>> = fields.map(|field| field.parse().ok()).collect();
-        let [l2, h1, energy, loss, validation_loss, score, coefficient_l1, seconds] = values[..] else {
+        let [
+            l2,
+            h1,
+            energy,
+            loss,
+            validation_loss,
+            score,
+            coefficient_l1,
+            seconds,
+        ] = values[..]
+        else {
             return None;
         };
         Some(Self {

@@ -2,8 +2,8 @@
 
 use crate::backend::{AnyBackend, CpuBackend, CpuOptions};
 use crate::error::SolveError;
-use crate::greedy::{self, OrthogonalParams, Outcome, Step};
-use crate::network::{Network, Neuron};
+use crate::greedy::{self, OrthogonalParams, Outcome, State, Step};
+use crate::network::Network;
 use crate::norms::ErrorMeter;
 use crate::problem::{Algorithm, Problem, Purpose};
 use crate::report::{Report, Row, Seconds};
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 pub struct RunOptions {
     /// Measure errors at these n besides 1, 2, 4, 8, … and the last.
     pub rows_at: Vec<usize>,
-    /// Neurons and rows of an interrupted run to go on from.
-    pub resume: Option<(Vec<Neuron>, Vec<Row>)>,
+    /// State and rows of an interrupted run to go on from.
+    pub resume: Option<(State, Vec<Row>)>,
 }
 
 /// A step as an observer of the run sees it.
@@ -28,6 +28,10 @@ pub struct Progress<'a> {
     pub reported: bool,
     /// The network so far.
     pub network: &'a Network,
+    /// From which the run can be resumed.
+    pub state: &'a State,
+    /// Whether all neurons asked for are there.
+    pub last: bool,
 }
 
 /// Solves a problem. The observer sees every step as it is taken and may end the run.
@@ -47,15 +51,15 @@ pub fn run(
     let meter = ErrorMeter::new(problem, neurons)?;
     let mut rows: Vec<Row> = Vec::new();
     let mut errors_time = Duration::ZERO;
-    let mut start: &[Neuron] = &[];
+    let mut start = None;
     let mut earlier = 0.0;
-    if let Some((neurons, old_rows)) = &options.resume {
-        start = neurons;
+    if let Some((state, old_rows)) = &options.resume {
+        start = Some(state);
         earlier = old_rows.last().map_or(0.0, |row| row.seconds);
         rows = old_rows.clone();
-        rows.retain(|row| is_row(row.n, neurons.len(), &options.rows_at));
+        rows.retain(|row| is_row(row.n, usize::MAX, &options.rows_at));
     }
-    let mut last: Option<Row> = rows.last().cloned();
+    let mut last: Option<Row> = options.resume.as_ref().and_then(|(_, rows)| rows.last().cloned());
     let mut observe = |step: &Step| -> Result<ControlFlow<()>, SolveError> {
         let n = step.network.len();
         let reported = step.last || is_row(n, usize::MAX, &options.rows_at);
@@ -81,6 +85,8 @@ pub fn run(
             row: &row,
             reported,
             network: step.network,
+            state: step.state,
+            last: step.last,
         });
         last = Some(row);
         Ok(flow)
@@ -143,7 +149,11 @@ fn cpu_backend(problem: &Problem, neurons: usize, purpose: Purpose) -> Result<Cp
     let options = CpuOptions {
         cache_bytes: problem.quadrature.cache_bytes,
     };
-    CpuBackend::new(problem.loss(neurons, purpose)?, problem.dictionary.activation, options)
+    CpuBackend::new(
+        problem.loss(neurons, purpose)?,
+        problem.dictionary.activation,
+        options,
+    )
 }
 
 fn measure(meter: Option<&ErrorMeter>, network: &Network, row: &mut Row) -> Result<Duration, SolveError> {
@@ -163,14 +173,17 @@ fn not_finite_warning(rows: &[Row]) -> Option<String> {
             .iter()
             .any(|(_, value)| value(row).is_some_and(|value| !value.is_finite()))
     })?;
-    Some(format!("at n = {} a figure is not finite; it is null in the report", bad.n))
+    Some(format!(
+        "at n = {} a figure is not finite; it is null in the report",
+        bad.n
+    ))
 }
 
 fn solve(
     problem: &Problem,
     training: &mut AnyBackend,
     validation: Option<&mut AnyBackend>,
-    start: &[Neuron],
+    start: Option<&State>,
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
     let dictionary = &problem.dictionary;

@@ -93,7 +93,7 @@ impl CpuBackend {
             cache: None,
         };
         if bytes <= options.cache_bytes {
-            let filled: Result<Vec<TermTile>, SolveError> = backend
+            let filled: Vec<Result<TermTile, SolveError>> = backend
                 .tiles
                 .par_iter()
                 .map_init(Workspace::default, |workspace, spec| {
@@ -102,7 +102,8 @@ impl CpuBackend {
                     Ok(tile)
                 })
                 .collect();
-            backend.cache = Some(filled?);
+            // The first error in the order of the points, whichever thread met one first.
+            backend.cache = Some(filled.into_iter().collect::<Result<_, _>>()?);
         }
         Ok(backend)
     }
@@ -255,8 +256,8 @@ impl Backend for CpuBackend {
     }
 
     fn embedding_length(&self) -> Option<usize> {
-        self.loss.is_quadratic().then(|| {
-            self.tiles.last().map_or(0, |spec| spec.embedded.end)
-        })
+        self.loss
+            .is_quadratic()
+            .then(|| self.tiles.last().map_or(0, |spec| spec.embedded.end))
     }
 }

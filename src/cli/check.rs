@@ -30,7 +30,11 @@ fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>, Failure> {
     let bytes: usize = loss
         .terms
         .iter()
-        .map(|term| term.points.len().saturating_mul(8 * term.numbers_per_point(problem.dimension())))
+        .map(|term| {
+            term.points
+                .len()
+                .saturating_mul(8 * term.numbers_per_point(problem.dimension()))
+        })
         .fold(0, usize::saturating_add);
     let points = loss.points();
     let factor = settings.neurons * settings.neurons * 4;
@@ -47,7 +51,15 @@ fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>, Failure> {
         ),
         (
             "points",
-            format!("{points} in {} terms of the loss ({:?})", loss.terms.len(), problem.quadrature.rule),
+            format!(
+                "{points} in {} of the loss ({:?})",
+                if loss.terms.len() == 1 {
+                    "1 term".to_string()
+                } else {
+                    format!("{} terms", loss.terms.len())
+                },
+                problem.quadrature.rule
+            ),
         ),
         (
             "dictionary",
@@ -72,13 +84,21 @@ fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>, Failure> {
                 },
                 settings.neurons,
                 settings.seed,
-                if settings.guard { ", guarded by independent points" } else { "" }
+                if settings.guard {
+                    ", guarded by independent points"
+                } else {
+                    ""
+                }
             ),
         ),
         (
             "memory",
             if bytes <= problem.quadrature.cache_bytes {
-                format!("{} for the points, {} for the projection", size(bytes), size(factor))
+                format!(
+                    "{} for the points, {} for the projection",
+                    size(bytes),
+                    size(factor)
+                )
             } else {
                 format!(
                     "the points ({}) are generated anew in every pass; {} for the projection",
@@ -99,7 +119,10 @@ fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>, Failure> {
 
 fn domain(domain: &Domain) -> String {
     match domain {
-        Domain::Box { lower, upper } => match (lower.iter().all(|l| *l == lower[0]), upper.iter().all(|u| *u == upper[0])) {
+        Domain::Box { lower, upper } => match (
+            lower.iter().all(|l| *l == lower[0]),
+            upper.iter().all(|u| *u == upper[0]),
+        ) {
             (true, true) if lower.len() == 1 => format!("({}, {})", lower[0], upper[0]),
             (true, true) => format!("({}, {})^{}", lower[0], upper[0], lower.len()),
             _ => format!("box from {lower:?} to {upper:?}"),

@@ -118,10 +118,13 @@ struct ReproduceArguments {
 /// A whole number of at least 1; 1_000_000 and 1e6 are read, too.
 fn count(text: &str) -> Result<usize, String> {
     let plain = text.replace('_', "");
-    let number = plain
-        .parse::<usize>()
-        .ok()
-        .or_else(|| plain.parse::<f64>().ok().filter(|x| x.fract() == 0.0 && (1.0..1e15).contains(x)).map(|x| x as usize));
+    let number = plain.parse::<usize>().ok().or_else(|| {
+        plain
+            .parse::<f64>()
+            .ok()
+            .filter(|x| x.fract() == 0.0 && (1.0..1e15).contains(x))
+            .map(|x| x as usize)
+    });
     match number {
         Some(number) if number >= 1 => Ok(number),
         _ => Err("a whole number of at least 1 is needed".to_string()),

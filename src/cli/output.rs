@@ -1,10 +1,12 @@
 //! The result directory: written as the run goes, never overwritten unasked, resumable.
 
 use super::Failure;
-use greedy_pde::network::{Network, Neuron};
+use greedy_pde::greedy::State;
+use greedy_pde::network::Network;
 use greedy_pde::network_file;
 use greedy_pde::problem::Problem;
 use greedy_pde::report::{Report, Row};
+use greedy_pde::run::Progress;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -33,13 +35,20 @@ pub(super) struct Output {
     fingerprint: String,
     last_checkpoint: Instant,
     /// The neurons and rows of the run to go on from.
-    pub(super) resume: Option<(Vec<Neuron>, Vec<Row>)>,
+    pub(super) resume: Option<(State, Vec<Row>)>,
 }
 
 impl Output {
     /// Opens a directory for a run of `problem`, whose file has this text.
-    pub(super) fn open(directory: &Path, problem: &Problem, text: &str, existing: Existing) -> Result<Self, Failure> {
-        let input = |what: &str, error: io::Error| Failure::Input(format!("{}: {what}: {error}", directory.display()));
+    pub(super) fn open(
+        directory: &Path,
+        problem: &Problem,
+        text: &str,
+        existing: Existing,
+    ) -> Result<Self, Failure> {
+        let input = |what: &str, error: io::Error| {
+            Failure::Input(format!("{}: {what}: {error}", directory.display()))
+        };
         let occupied = [RESULT, HISTORY, NETWORK, CHECKPOINT]
             .iter()
             .any(|name| directory.join(name).exists());
@@ -89,25 +98,28 @@ impl Output {
     }
 
     /// Notes a step; now and then saves the state.
-    pub(super) fn step(&mut self, row: &Row, network: &Network) -> Result<(), Failure> {
-        writeln!(self.history, "{}", row.to_csv()).map_err(|error| self.failed(HISTORY, &error))?;
-        if self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL {
-            self.checkpoint(network)?;
+    pub(super) fn step(&mut self, step: &Progress) -> Result<(), Failure> {
+        writeln!(self.history, "{}", step.row.to_csv()).map_err(|error| self.failed(HISTORY, &error))?;
+        if self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL || step.last {
+            self.checkpoint(step.network, step.state)?;
         }
         Ok(())
     }
 
     /// Saves the state for `--resume`.
-    pub(super) fn checkpoint(&mut self, network: &Network) -> Result<(), Failure> {
+    pub(super) fn checkpoint(&mut self, network: &Network, state: &State) -> Result<(), Failure> {
         self.last_checkpoint = Instant::now();
-        let notes = [("run", self.fingerprint.clone())];
-        network_file::save(&self.directory.join(CHECKPOINT), network, &notes)
+        let mut notes = vec![("run", self.fingerprint.clone())];
+        if let Some(from) = state.orthogonal_from {
+            notes.push(("orthogonal_from", from.to_string()));
+        }
+        let scores = Some(("score", state.scores.as_slice()));
+        network_file::save_with(&self.directory.join(CHECKPOINT), network, scores, &notes)
             .map_err(|error| Failure::Solve(error.to_string()))
     }
 
     /// Writes the network and the report.
     pub(super) fn finish(&mut self, report: &Report, network: &Network) -> Result<(), Failure> {
-        self.checkpoint(network)?;
         let notes = [
             ("problem", report.problem.clone()),
             ("version", report.version.clone()),
@@ -144,14 +156,14 @@ fn fingerprint(problem: &Problem, text: &str) -> String {
     format!("{} {hash:016x}", env!("CARGO_PKG_VERSION"))
 }
 
-type Resumed = Option<(Vec<Neuron>, Vec<Row>)>;
+type Resumed = Option<(State, Vec<Row>)>;
 
 fn read_checkpoint(directory: &Path, fingerprint: &str) -> Result<Resumed, Failure> {
     let path = directory.join(CHECKPOINT);
     if !path.exists() {
         return Ok(None);
     }
-    let (network, notes) = network_file::load(&path)
+    let (network, scores, notes) = network_file::load_with(&path, Some("score"))
         .map_err(|error| Failure::Input(format!("{error}; use --force to start again")))?;
     if notes.get("run").map(String::as_str) != Some(fingerprint) {
         return Err(Failure::Input(format!(
@@ -165,5 +177,10 @@ fn read_checkpoint(directory: &Path, fingerprint: &str) -> Result<Resumed, Failu
         .filter_map(Row::from_csv)
         .filter(|row| row.n <= network.len())
         .collect();
-    Ok(Some((network.neurons, rows)))
+    let state = State {
+        orthogonal_from: notes.get("orthogonal_from").and_then(|from| from.parse().ok()),
+        neurons: network.neurons,
+        scores,
+    };
+    Ok(Some((state, rows)))
 }

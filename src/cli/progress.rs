@@ -21,7 +21,9 @@ impl ProgressLine {
             return ProgressLine::Plain;
         }
         let bar = ProgressBar::new(neurons as u64);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} n = {pos}/{len}  {msg}  {elapsed} gone, {eta} left") {
+        if let Ok(style) =
+            ProgressStyle::with_template("{bar:30} n = {pos}/{len}  {msg}  {elapsed} gone, {eta} left")
+        {
             bar.set_style(style);
         }
         ProgressLine::Bar(bar)

@@ -97,7 +97,13 @@ struct PaperTable {
 
 fn read_paper(csv: &str, max_neurons: usize) -> PaperTable {
     let mut lines = csv.lines();
-    let columns = lines.next().unwrap_or_default().split(',').skip(1).map(str::to_string).collect();
+    let columns = lines
+        .next()
+        .unwrap_or_default()
+        .split(',')
+        .skip(1)
+        .map(str::to_string)
+        .collect();
     let rows = lines
         .filter_map(|line| {
             let mut fields = line.split(',');
@@ -153,11 +159,18 @@ fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<Str
                 format!("{ratio:.2}"),
                 table::order(before, (*n, value)),
             ]);
-            let tolerance = spec.exceptions.iter().find(|(at, _)| at == n).map_or(TOLERANCE, |(_, t)| *t);
+            let tolerance = spec
+                .exceptions
+                .iter()
+                .find(|(at, _)| at == n)
+                .map_or(TOLERANCE, |(_, t)| *t);
             // Three printed digits of the paper: allow for its rounding. NaN counts as worse.
             let good = ratio <= tolerance * 1.005;
             if spec.decides.contains(&column.as_str()) && !good {
-                worse.push(format!("{} n={n} {column}: {value:.2e} is {ratio:.2} × the paper's", spec.name));
+                worse.push(format!(
+                    "{} n={n} {column}: {value:.2e} is {ratio:.2} × the paper's",
+                    spec.name
+                ));
             }
         }
         lines.push(line);

@@ -33,22 +33,23 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
         resume: output.resume.take(),
         ..RunOptions::default()
     };
-    if let (Some((neurons, _)), false) = (&options.resume, arguments.quiet) {
-        eprintln!("going on from {} neurons", neurons.len());
+    if let (Some((state, _)), false) = (&options.resume, arguments.quiet) {
+        eprintln!("going on from {} neurons", state.neurons.len());
     }
     let interrupted = interrupt_flag();
     let progress = ProgressLine::new(problem.settings.neurons, arguments.quiet);
     let mut failure = None;
     let result = run(&problem, &options, &mut |step| {
         progress.step(step.row, step.reported);
-        if let Err(error) = output.step(step.row, step.network) {
+        if let Err(error) = output.step(step) {
             failure = Some(error);
             return ControlFlow::Break(());
         }
-        match interrupted.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if !interrupted.load(Ordering::Relaxed) {
+            return ControlFlow::Continue(());
         }
+        failure = output.checkpoint(step.network, step.state).err();
+        ControlFlow::Break(())
     });
     progress.finish();
     if let Some(failure) = failure {
@@ -56,7 +57,6 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
     }
     let (report, network) = result?;
     if report.stopped == Stopped::Interrupted {
-        output.checkpoint(&network)?;
         eprintln!(
             "interrupted at {} neurons; `--resume` goes on from there ({})",
             network.len(),

@@ -48,13 +48,18 @@ pub(super) fn of_run(rows: &[Row]) -> Table {
         .map(|(index, row)| {
             let mut line = vec![row.n.to_string()];
             for (_, value) in &errors {
-                let before = index.checked_sub(1).and_then(|i| Some((rows[i].n, value(&rows[i])?)));
+                let before = index
+                    .checked_sub(1)
+                    .and_then(|i| Some((rows[i].n, value(&rows[i])?)));
                 let now = value(row);
                 line.push(now.map_or("-".to_string(), |error| format!("{error:.3e}")));
                 line.push(now.map_or("-".to_string(), |error| order(before, (row.n, error))));
             }
             line.push(format!("{:.6e}", row.loss));
-            line.push(row.validation_loss.map_or("-".to_string(), |loss| format!("{loss:.6e}")));
+            line.push(
+                row.validation_loss
+                    .map_or("-".to_string(), |loss| format!("{loss:.6e}")),
+            );
             line.push(format!("{:.2}", row.seconds));
             line
         })

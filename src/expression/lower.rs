@@ -409,7 +409,7 @@ fn unknown_function(name: &str) -> String {
     let nearest = known
         .clone()
         .map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate))
-        .min();
+        .min_by_key(|(distance, _)| *distance);
     match nearest {
         Some((distance, candidate)) if distance <= 2 => {
             format!("there is no function `{name}`; did you mean `{candidate}`?")

@@ -196,16 +196,13 @@ impl Parser<'_> {
                 self.take(&span);
                 self.after_name(name, span)
             }
-            Token::Symbol(sign @ ('-' | '+')) => {
+            // There is no sign `+`: in `x^ + 1` an exponent is missing.
+            Token::Symbol('-') => {
                 self.take(&span);
                 let operand = self.expression(UNARY)?;
-                let whole = span.start..operand.span.end;
-                Ok(match sign {
-                    '+' => operand,
-                    _ => Ast {
-                        kind: AstKind::Negate(Box::new(operand)),
-                        span: whole,
-                    },
+                Ok(Ast {
+                    span: span.start..operand.span.end,
+                    kind: AstKind::Negate(Box::new(operand)),
                 })
             }
             Token::Symbol('(') => {

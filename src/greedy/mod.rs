@@ -4,7 +4,7 @@ mod orthogonal;
 
 pub use orthogonal::{OrthogonalParams, orthogonal};
 
-use crate::network::Network;
+use crate::network::{Network, Neuron};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -24,6 +24,17 @@ pub enum Stopped {
     Interrupted,
 }
 
+/// What a run must know to go on from its middle by the very operations that led there.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    /// The neurons chosen.
+    pub neurons: Vec<Neuron>,
+    /// ⟨∇L(u_(n−1)), g_n⟩ of each.
+    pub scores: Vec<f64>,
+    /// After how many neurons the projection changed to orthogonal values, if it did.
+    pub orthogonal_from: Option<usize>,
+}
+
 /// A step that was taken.
 #[derive(Debug)]
 pub struct Step<'a> {
@@ -31,6 +42,8 @@ pub struct Step<'a> {
     pub network: &'a Network,
     /// |⟨∇L(u_(n−1)), g_n⟩| of the neuron chosen.
     pub score: f64,
+    /// From which the run can be resumed.
+    pub state: &'a State,
     /// The loss on the training points.
     pub loss: f64,
     /// The loss on the validation points, if there are any.

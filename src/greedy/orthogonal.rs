@@ -1,6 +1,6 @@
 //! The orthogonal greedy algorithm.
 
-use super::{Outcome, Step, Stopped, Timings};
+use super::{Outcome, State, Step, Stopped, Timings};
 use crate::backend::AnyBackend;
 use crate::candidates::{Candidates, Grid};
 use crate::error::SolveError;
@@ -43,8 +43,8 @@ pub struct OrthogonalParams<'a> {
     pub grid: &'a dyn Fn(u64) -> Grid,
     /// Whether the candidates are the same in every step.
     pub fixed_grid: bool,
-    /// Neurons of an earlier, interrupted run.
-    pub start: &'a [Neuron],
+    /// Where an earlier run was interrupted.
+    pub start: Option<&'a State>,
 }
 
 /// g_n = argmax |⟨g, ∇L(u_(n−1))⟩|, u_n = the best approximation in the span of g₁ … g_n.
@@ -59,7 +59,9 @@ pub fn orthogonal<'a>(
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
     let mut run = Run::new(training, validation, params)?;
-    run.replay(params.start)?;
+    if let Some(start) = params.start {
+        run.replay(start)?;
+    }
     let mut grid = (params.grid)(0);
     let stopped = loop {
         if run.network.len() >= params.neurons {
@@ -78,6 +80,7 @@ pub fn orthogonal<'a>(
         let loss = run.loss()?;
         let flow = observer(&Step {
             network: &run.network,
+            state: &run.state,
             score,
             loss,
             validation_loss,
@@ -116,6 +119,7 @@ struct Run<'a> {
     params: &'a OrthogonalParams<'a>,
     network: Network,
     projection: Projection,
+    state: State,
     /// Neurons that are chosen already or depend on those chosen.
     closed: HashSet<Vec<u64>>,
     loss_of_zero: f64,
@@ -139,9 +143,7 @@ impl<'a> Run<'a> {
             None => f64::INFINITY,
         };
         let robust = match params.projection {
-            ProjectionKind::Auto => {
-                params.stiff && holds_embeddings(training, params.neurons, STIFF_WORK)
-            },
+            ProjectionKind::Auto => params.stiff && holds_embeddings(training, params.neurons, STIFF_WORK),
             ProjectionKind::Cholesky => false,
             ProjectionKind::Orthogonal => training.embedding_length().is_some(),
         };
@@ -155,6 +157,7 @@ impl<'a> Run<'a> {
             } else {
                 Projection::Cholesky(Cholesky::default())
             },
+            state: State::default(),
             closed: HashSet::new(),
             loss_of_zero,
             first_score: None,
@@ -164,10 +167,13 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Takes up the neurons of an interrupted run, by the very operations that it did.
-    fn replay(&mut self, neurons: &[Neuron]) -> Result<(), SolveError> {
-        for neuron in neurons {
-            let score = self.scores(Candidates::List(std::slice::from_ref(neuron)))?[0];
+    /// Takes up an interrupted run by the very operations that it did.
+    fn replay(&mut self, start: &State) -> Result<(), SolveError> {
+        for (n, (neuron, &score)) in start.neurons.iter().zip(&start.scores).enumerate() {
+            if start.orthogonal_from == Some(n) {
+                self.switch_to_orthogonal()?;
+            }
+            self.first_score.get_or_insert(score.abs());
             if !self.add(neuron, score)? {
                 break;
             }
@@ -256,17 +262,24 @@ impl<'a> Run<'a> {
         let mut scores = self.training.embedding_adjoint(embedded, along)?;
         let zero = Network::zero(self.network.activation, self.network.dimension);
         let at_zero = self.training.gradient(&zero, along)?;
-        scores.iter_mut().zip(at_zero).for_each(|(score, zero)| *score += zero);
+        scores
+            .iter_mut()
+            .zip(at_zero)
+            .for_each(|(score, zero)| *score += zero);
         Ok(scores)
     }
 
     /// Adds a neuron and computes the coefficients, or finds that it depends on the others.
     fn add(&mut self, neuron: &Neuron, score: f64) -> Result<bool, SolveError> {
         let started = Instant::now();
-        let added = self.projection.try_add(self.training, &self.network.neurons, neuron, score)?;
+        let added = self
+            .projection
+            .try_add(self.training, &self.network.neurons, neuron, score)?;
         self.closed.insert(key(neuron));
         if added.is_ok() {
             self.network.neurons.push(neuron.clone());
+            self.state.neurons.push(neuron.clone());
+            self.state.scores.push(score);
             self.network.coefficients = self.projection.coefficients();
             self.polish()?;
         }
@@ -292,6 +305,8 @@ impl<'a> Run<'a> {
 
     fn take_back(&mut self) {
         self.projection.pop();
+        self.state.neurons.pop();
+        self.state.scores.pop();
         if let Some(neuron) = self.network.neurons.pop() {
             self.closed.remove(&key(&neuron));
         }
@@ -310,7 +325,9 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let zero = Network::zero(self.network.activation, self.network.dimension);
-        let at_zero = self.training.gradient(&zero, Candidates::List(&self.network.neurons))?;
+        let at_zero = self
+            .training
+            .gradient(&zero, Candidates::List(&self.network.neurons))?;
         let mut projection = Projection::Orthogonal(Orthogonal::default());
         for (n, (neuron, mut score)) in self.network.neurons.iter().zip(at_zero).enumerate() {
             let candidate = Candidates::List(std::slice::from_ref(neuron));
@@ -327,6 +344,7 @@ impl<'a> Run<'a> {
             self.network.len()
         ));
         self.projection = projection;
+        self.state.orthogonal_from = Some(self.network.len());
         Ok(())
     }
 

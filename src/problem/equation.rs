@@ -37,7 +37,11 @@ impl Energy {
             Some(potential) => graph.differentiate_by_unknown(potential, &MultiIndex::default()),
             None => graph.multiply(self.reaction, u),
         };
-        let sign = if self.half_order % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = if self.half_order.is_multiple_of(2) {
+            1.0
+        } else {
+            -1.0
+        };
         for (times, alpha) in derivatives(self.half_order, dimension) {
             let flux = self.flux(graph, &alpha);
             let divergence = graph.differentiate_by(flux, &alpha);
@@ -141,6 +145,9 @@ pub(super) fn normal(graph: &mut Graph, domain: &Domain, face: Face) -> Vec<Node
         .collect()
 }
 
+/// Derivatives of one order that share their coefficient: order, coefficient, terms.
+type Group = (usize, NodeId, Vec<(f64, MultiIndex)>);
+
 /// A linear expression in the unknown as Σ c(x) p(∂) u. Derivatives of one order that share their
 /// coefficient make one symbol: the Laplacian is a single part in any dimension.
 pub(super) fn linear_operator(graph: &mut Graph, node: NodeId) -> Result<Vec<(Symbol, NodeId)>, String> {
@@ -153,7 +160,7 @@ pub(super) fn linear_operator(graph: &mut Graph, node: NodeId) -> Result<Vec<(Sy
     if graph.as_number(rest) != Some(0.0) {
         return Err("every term of the operator must contain u; put the others into `source`".to_string());
     }
-    let mut groups: Vec<(usize, NodeId, Vec<(f64, MultiIndex)>)> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     for alpha in unknowns {
         let coefficient = graph.differentiate_by_unknown(node, &alpha);
         if !graph.unknowns(coefficient).is_empty() {

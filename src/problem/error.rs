@@ -14,7 +14,7 @@ pub struct ProblemError {
     pub message: String,
     /// What would be right.
     pub help: Option<String>,
-    place: Option<Place>,
+    place: Option<Box<Place>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +46,12 @@ impl ProblemError {
             .find('\n')
             .map_or(text.len(), |newline| start + newline);
         let end = floor_boundary(text, span.end.clamp(start, line_end));
-        self.place = Some(Place {
+        self.place = Some(Box::new(Place {
             line: text[..start].matches('\n').count() + 1,
             column: text[line_start..start].chars().count() + 1,
             text: text[line_start..line_end].trim_end().to_string(),
             width: text[start..end].chars().count().max(1),
-        });
+        }));
         self
     }
 

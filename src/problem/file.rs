@@ -1,7 +1,7 @@
 //! The problem file as it is typed: keys, types and defaults, nothing checked beyond that.
 
-use serde::{Deserialize, Serialize};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor, value};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use toml::Spanned;

@@ -26,8 +26,7 @@ impl Cholesky {
         let mut row = self.triangle.forward(&column[..n]);
         let pivot = column[n] - dot(&row, &row);
         let relative_pivot = pivot / column[n];
-        // The comparison is false for NaN, too.
-        if !(relative_pivot > MIN_RELATIVE_PIVOT) {
+        if relative_pivot.is_nan() || relative_pivot <= MIN_RELATIVE_PIVOT {
             return Err(Dependent { relative_pivot });
         }
         let norm = pivot.sqrt();

@@ -33,13 +33,16 @@ impl Orthogonal {
         let norm = dot(&values, &values).sqrt();
         let relative_pivot = norm * norm / square;
         // The values themselves carry the digits here, so that the norm, not its square, may be small.
-        if !(relative_pivot.sqrt() > MIN_RELATIVE_NORM) {
+        if relative_pivot.is_nan() || relative_pivot.sqrt() <= MIN_RELATIVE_NORM {
             return Err(Dependent { relative_pivot });
         }
         values.iter_mut().for_each(|value| *value /= norm);
         let y = -score / norm;
         self.solution.resize(values.len(), 0.0);
-        self.solution.iter_mut().zip(&values).for_each(|(u, q)| *u += y * q);
+        self.solution
+            .iter_mut()
+            .zip(&values)
+            .for_each(|(u, q)| *u += y * q);
         self.columns.push(values);
         row.push(norm);
         self.triangle.push(row, y);

@@ -36,7 +36,7 @@ impl Spline {
             add(&mut pieces[(j + 1) * size..][..size], &running);
         }
         // Those with sign − live to the left: (τ − t)^k = (−1)^k (t − τ)^k, carried from right to left.
-        let flip = if power % 2 == 0 { 1.0 } else { -1.0 };
+        let flip = if power.is_multiple_of(2) { 1.0 } else { -1.0 };
         let mut running = vec![0.0; size];
         for (j, &(knot, sign, a)) in sorted.iter().enumerate().rev() {
             if sign < 0.0 {

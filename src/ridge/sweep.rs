@@ -107,16 +107,16 @@ impl Sweep {
     pub fn mirrored_scores(&self, rungs: &impl Rungs, out: &mut [f64]) {
         let size = self.power + 1;
         // Σ_m (−1)^m q_m k!/(k−m)! (τ − t)^(k−m) = (−1)^k P(t − τ).
-        let flip = if self.power % 2 == 0 { 1.0 } else { -1.0 };
+        let flip = if self.power.is_multiple_of(2) { 1.0 } else { -1.0 };
         let mut running = vec![0.0; size];
-        for j in 0..rungs.count() {
+        for (j, score) in out.iter_mut().enumerate().take(rungs.count()) {
             for (sum, term) in running.iter_mut().zip(&self.moments[j * size..][..size]) {
                 *sum += term;
             }
             if j > 0 {
                 taylor_shift(&mut running, rungs.at(j - 1) - rungs.at(j));
             }
-            out[j] = flip * running[0];
+            *score = flip * running[0];
         }
     }
 }

@@ -1,0 +1,244 @@
+//! Bad input: a clear message with the place, the agreed exit code, nothing overwritten.
+
+mod common;
+
+use common::{SMALL, greedy_pde, stderr, write};
+
+/// Replaces a piece of the small problem, solves, and expects an exit code and words in the message.
+fn expect(from: &str, to: &str, code: i32, words: &[&str]) {
+    assert!(SMALL.contains(from), "{from}");
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &SMALL.replacen(from, to, 1));
+    let output = greedy_pde(directory.path(), &["solve", "problem.toml"]);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{to}: {message}");
+    assert!(output.stdout.is_empty());
+    for word in words {
+        assert!(message.contains(word), "{to}: `{word}` is not in:\n{message}");
+    }
+    assert!(!directory.path().join("runs/small/result.json").exists());
+}
+
+#[test]
+fn an_unknown_key_is_named_with_a_suggestion() {
+    expect(
+        "diffusion =",
+        "diffusoin =",
+        2,
+        &[
+            "problem.toml:9:1",
+            "diffusoin",
+            "did you mean `diffusion`?",
+            "^^^^",
+        ],
+    );
+    expect("[solver]", "[solvr]", 2, &["solvr", "did you mean `solver`?"]);
+}
+
+#[test]
+fn a_missing_exponent() {
+    expect(
+        "cos(pi*x)",
+        "x^ + 1",
+        2,
+        &["problem.toml:11:", "equation.exact", "x^ + 1"],
+    );
+    expect("cos(pi*x)", "x^", 2, &["problem.toml:11:", "found the end"]);
+    expect("lower = -1.0", "lower = -1.0e", 2, &["problem.toml:5:"]);
+}
+
+#[test]
+fn an_unknown_function() {
+    expect(
+        "cos(pi*x)",
+        "1 + sinn(x)",
+        2,
+        &["problem.toml:11:14", "did you mean `sin`?", "^^^^"],
+    );
+}
+
+#[test]
+fn a_coordinate_that_does_not_exist() {
+    let two = SMALL
+        .replace("dimension = 1", "dimension = 2")
+        .replace("cos(pi*x)", "x[1] + x[3]");
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &two);
+    let output = greedy_pde(directory.path(), &["solve", "problem.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("x[3] does not exist: the dimension is 2"));
+}
+
+#[test]
+fn an_unclosed_parenthesis() {
+    expect(
+        "cos(pi*x)",
+        "cos(pi*x",
+        2,
+        &["problem.toml:11:13", "never closed"],
+    );
+}
+
+#[test]
+fn numbers_out_of_range() {
+    expect(
+        "cells = 100",
+        "cells = -5",
+        2,
+        &["problem.toml:21:9", "quadrature.cells", "not -5"],
+    );
+    expect(
+        "upper = 1.0",
+        "upper = -2.0",
+        2,
+        &["problem.toml:6:", "lower = -1 is not below upper = -2"],
+    );
+    expect("neurons = 20", "neurons = 0", 2, &["solver.neurons"]);
+    expect(
+        "cells = 100",
+        "cells = 100\norder = 1000",
+        2,
+        &["quadrature.order"],
+    );
+    expect("cells = 100", "cells = 2.5", 2, &["problem.toml:21:"]);
+    expect("dimension = 1", "dimension = 1\nradius = 2.0", 2, &["radius"]);
+}
+
+#[test]
+fn settings_that_do_not_fit_together() {
+    expect("relu^2", "relu^0", 2, &["dictionary.activation", "relu^k"]);
+    expect("\"neumann\"", "\"dirichlet\"", 2, &["penalty"]);
+    expect("\"neumann\"", "\"robin\"", 2, &["robin"]);
+    expect("cells = 100", "points = 100", 2, &["cells"]);
+    expect("exact = \"cos(pi*x)\"", "", 2, &["source"]);
+    expect(
+        "diffusion = \"1\"\nreaction = \"1\"",
+        "formulation = \"residual\"\noperator = \"u^2\"",
+        2,
+        &["linear"],
+    );
+}
+
+#[test]
+fn an_activation_that_is_not_smooth_enough_is_refused_with_the_reason() {
+    let text = SMALL
+        .replace(
+            "diffusion = \"1\"\nreaction = \"1\"",
+            "formulation = \"residual\"\noperator = \"-laplacian(u) + u\"",
+        )
+        .replace("relu^2", "relu^1");
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &text);
+    let output = greedy_pde(directory.path(), &["solve", "problem.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    for word in ["not smooth enough", "order 2", "use relu^2 or higher"] {
+        assert!(stderr(&output).contains(word), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_formula_that_is_not_finite_stops_the_run_with_the_point() {
+    expect("cos(pi*x)", "sqrt(x)", 1, &["source is NaN at x = [-0."]);
+    expect(
+        "reaction = \"1\"",
+        "reaction = \"1/(x - x)\"",
+        1,
+        &["reaction", "at x = ["],
+    );
+    expect(
+        "diffusion = \"1\"",
+        "diffusion = \"x\"",
+        1,
+        &["diffusion", "not convex"],
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_or_not_a_problem() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = greedy_pde(directory.path(), &["solve", "missing.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("missing.toml: cannot be read"));
+    for text in ["", "= 3", "name = 5", "\u{0}\u{1}", "[[domain]]"] {
+        write(directory.path(), text);
+        let output = greedy_pde(directory.path(), &["check", "problem.toml"]);
+        assert_eq!(output.status.code(), Some(2), "{text:?}");
+        assert!(
+            stderr(&output).starts_with("error: problem.toml"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn flags_that_make_no_sense() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), SMALL);
+    for arguments in [
+        &["solve", "problem.toml", "--points", "100"][..],
+        &["solve", "problem.toml", "--neurons", "0"],
+        &["solve", "problem.toml", "--neurons", "many"],
+        &["solve", "problem.toml", "--force", "--resume"],
+        &["solve"],
+        &["sovle", "problem.toml"],
+        &["reproduce", "table99"],
+    ] {
+        let output = greedy_pde(directory.path(), arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(!stderr(&output).is_empty());
+    }
+}
+
+#[test]
+fn an_output_directory_that_cannot_be_made() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), SMALL);
+    std::fs::write(directory.path().join("occupied"), "a file").unwrap();
+    let output = greedy_pde(
+        directory.path(),
+        &["solve", "problem.toml", "--output", "occupied/run"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("occupied/run"), "{}", stderr(&output));
+    assert_eq!(
+        std::fs::read(directory.path().join("occupied")).unwrap(),
+        b"a file"
+    );
+}
+
+/// Files changed at random places: an error message, never a panic.
+#[test]
+fn mutated_files_never_panic() {
+    use greedy_pde::problem::{Overrides, Problem};
+    let mut state = 12345u64;
+    let mut random = |below: usize| {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    for _ in 0..3000 {
+        let mut bytes = SMALL.as_bytes().to_vec();
+        for _ in 0..1 + random(4) {
+            let place = random(bytes.len());
+            match random(3) {
+                0 => bytes[place] = b" \"[]()=.-+*/^x09eu\n"[random(19)],
+                1 => {
+                    bytes.remove(place);
+                }
+                _ => bytes.insert(place, b" \"[]()=.-+*/^x09eu\n"[random(19)]),
+            }
+        }
+        if let Ok(text) = String::from_utf8(bytes)
+            && let Err(error) = Problem::from_toml(&text, "mutated", &Overrides::default())
+        {
+            assert!(error.to_string().starts_with("mutated"));
+        }
+    }
+}

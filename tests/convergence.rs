@@ -1,0 +1,241 @@
+//! The method on whole problems: the paper's figures, fitted rates, the guard.
+
+use greedy_pde::greedy::Stopped;
+use greedy_pde::problem::{Overrides, Problem};
+use greedy_pde::report::{Report, Row};
+use greedy_pde::run::{RunOptions, run};
+use std::ops::ControlFlow;
+
+fn solve(problem: &Problem) -> Report {
+    run(
+        problem,
+        &RunOptions::default(),
+        &mut |_| ControlFlow::Continue(()),
+    )
+    .unwrap()
+    .0
+}
+
+fn load(name: &str, overrides: Overrides) -> Problem {
+    Problem::from_path(format!("configs/{name}.toml").as_ref(), &overrides).unwrap()
+}
+
+fn neurons(n: usize) -> Overrides {
+    Overrides {
+        neurons: Some(n),
+        ..Overrides::default()
+    }
+}
+
+/// The least-squares slope of log error against log n from n = `from` on.
+fn rate(rows: &[Row], from: usize, value: fn(&Row) -> Option<f64>) -> f64 {
+    let points: Vec<(f64, f64)> = rows
+        .iter()
+        .filter(|row| row.n >= from)
+        .map(|row| ((row.n as f64).ln(), value(row).unwrap().ln()))
+        .collect();
+    let count = points.len() as f64;
+    let mean = |f: fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>() / count;
+    let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
+    let covariance: f64 = points.iter().map(|(x, y)| (x - mx) * (y - my)).sum();
+    let variance: f64 = points.iter().map(|(x, _)| (x - mx) * (x - mx)).sum();
+    -covariance / variance
+}
+
+fn row(report: &Report, n: usize) -> &Row {
+    report.rows.iter().find(|row| row.n == n).unwrap()
+}
+
+#[test]
+fn example_1_has_the_papers_errors_and_orders() {
+    let report = solve(&load("ex1_neumann", neurons(256)));
+    assert_eq!(report.stopped, Stopped::Neurons);
+    assert!(report.warnings.is_empty(), "{:?}", report.warnings);
+    let at = row(&report, 128);
+    assert!(at.l2.unwrap() < 1.02 * 9.68e-7 && at.h1.unwrap() < 1.02 * 3.22e-4);
+    assert!((rate(&report.rows, 16, |row| row.l2) - 3.0).abs() < 0.2);
+    assert!((rate(&report.rows, 16, |row| row.h1) - 2.0).abs() < 0.15);
+}
+
+#[test]
+fn a_penalty_that_grows_with_n_gives_the_papers_energy_error() {
+    let report = solve(&load("ex1_dirichlet", neurons(128)));
+    let last = report.rows.last().unwrap();
+    assert!((last.energy.unwrap() / 5.49e-3 - 1.0).abs() < 0.01);
+    assert!((last.l2.unwrap() / 1.04e-5 - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn the_residual_form_converges_at_order_four() {
+    let report = solve(&load("ex1_pinn", neurons(128)));
+    assert!(report.rows.last().unwrap().loss < 5.10e-7);
+    assert!((rate(&report.rows, 16, |row| Some(row.loss)) - 4.0).abs() < 0.3);
+}
+
+#[test]
+fn three_peaks_are_found_better_than_in_the_paper() {
+    let report = solve(&load("ex2_three_peaks", neurons(128)));
+    let last = report.rows.last().unwrap();
+    assert!(last.l2.unwrap() < 1.99e-5 && last.h1.unwrap() < 8.42e-3);
+}
+
+#[test]
+fn asking_for_too_much_is_survived() {
+    // Offsets on the cells' edges: the dictionary is exhausted.
+    let overrides = Overrides {
+        neurons: Some(512),
+        cells: Some(200),
+        ..Overrides::default()
+    };
+    let report = solve(&load("ex1_neumann", overrides.clone()));
+    never_far_from_its_best(&report);
+    // Offsets off the edges: the quadrature would be overfitted.
+    let mut problem = load("ex1_neumann", overrides);
+    problem.dictionary.offsets = Some(777);
+    let guarded = solve(&problem);
+    assert_eq!(guarded.stopped, Stopped::QuadratureLimit);
+    assert!(
+        guarded
+            .warnings
+            .iter()
+            .any(|warning| warning.contains("quadrature"))
+    );
+    never_far_from_its_best(&guarded);
+    // The negative control: without the guard the same run destroys its solution.
+    problem.settings.guard = false;
+    problem.settings.neurons = 128;
+    let naive = solve(&problem);
+    let best = naive
+        .rows
+        .iter()
+        .filter_map(|row| row.h1)
+        .fold(f64::INFINITY, f64::min);
+    assert!(naive.rows.last().unwrap().h1.unwrap() > 3.0 * best);
+}
+
+fn never_far_from_its_best(report: &Report) {
+    let mut best = f64::INFINITY;
+    for row in report.rows.iter().filter(|row| row.n >= 4) {
+        best = best.min(row.h1.unwrap());
+        assert!(row.h1.unwrap() <= 2.0 * best, "n = {}: {:?}", row.n, row.h1);
+    }
+}
+
+fn text(equation: &str, rest: &str) -> Problem {
+    let text = format!(
+        "name = \"own\"\n[domain]\ndimension = 1\nlower = 0.0\nupper = 2.0\n[equation]\n{equation}\n{rest}\n\
+         [quadrature]\nrule = \"gauss\"\ncells = 800\n[solver]\nneurons = 64\n"
+    );
+    Problem::from_toml(&text, "own", &Overrides::default()).unwrap()
+}
+
+#[test]
+fn inhomogeneous_neumann_data_follow_from_the_exact_solution() {
+    let problem = text(
+        "diffusion = \"1 + x^2\"\nreaction = \"1\"\nexact = \"exp(-x)*sin(3*x)\"",
+        "[boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"relu^2\"",
+    );
+    let report = solve(&problem);
+    assert!(report.rows.last().unwrap().l2.unwrap() < 5e-6);
+    assert!((rate(&report.rows, 8, |row| row.h1) - 2.0).abs() < 0.5);
+}
+
+#[test]
+fn a_general_operator_with_dirichlet_data() {
+    let problem = text(
+        "formulation = \"residual\"\noperator = \"d(u, x, x) + 5*d(u, x) - 3*u\"\nexact = \"exp(-x)*sin(3*x) + 1\"",
+        "[boundary]\ncondition = \"dirichlet\"\n[dictionary]\nactivation = \"relu^3\"",
+    );
+    assert!(solve(&problem).rows.last().unwrap().l2.unwrap() < 1e-5);
+}
+
+#[test]
+fn a_fourth_order_energy_takes_its_natural_data_from_the_exact_solution() {
+    let problem = text(
+        "order = 4\ndiffusion = \"1 + x\"\nreaction = \"1\"\nexact = \"sin(2*x) + x^2\"",
+        "[boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"relu^3\"",
+    );
+    let report = solve(&problem);
+    assert!(
+        report.rows.last().unwrap().energy.unwrap() < 1e-2,
+        "{:?}",
+        report.rows.last()
+    );
+    assert!((rate(&report.rows, 8, |row| row.energy) - 2.0).abs() < 0.5);
+}
+
+#[test]
+fn a_function_is_fitted() {
+    let problem = text(
+        "formulation = \"fit\"\nexact = \"abs(x - 0.7)\"",
+        "[dictionary]\nactivation = \"relu\"",
+    );
+    // Two kinked lines and a constant are in the dictionary but for the offset 0.7, which lies on an edge.
+    assert!(solve(&problem).rows.last().unwrap().l2.unwrap() < 1e-3);
+}
+
+#[test]
+fn a_disk_with_smooth_neurons_and_random_points() {
+    let text = "name = \"disk\"\n[domain]\nshape = \"ball\"\ndimension = 2\nradius = 1.0\n[equation]\nreaction = \"1\"\n\
+        exact = \"x^2 - y\"\n[boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"tanh\"\n\
+        candidates = 24\noffsets = 16\n[quadrature]\nrule = \"gauss\"\ncells = 16\n[solver]\nneurons = 24\n";
+    let report = solve(&Problem::from_toml(text, "disk", &Overrides::default()).unwrap());
+    assert!(
+        report.rows.last().unwrap().h1.unwrap() < 0.1,
+        "{:?}",
+        report.rows.last()
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_network_whatever_the_threads() {
+    let problem = load("ex1_pinn", neurons(24));
+    let network = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            run(&problem, &RunOptions::default(), &mut |_| {
+                ControlFlow::Continue(())
+            })
+            .unwrap()
+            .1
+        })
+    };
+    assert_eq!(network(1), network(3));
+}
+
+#[test]
+fn every_shipped_problem_is_read_and_its_small_version_runs() {
+    let mut seen = 0;
+    for entry in std::fs::read_dir("configs").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let mut problem = Problem::from_path(&path, &neurons(4)).unwrap();
+        let dimension = problem.dimension();
+        problem.quadrature.rule = match problem.quadrature.rule {
+            greedy_pde::points::Rule::Gauss { order, .. } => greedy_pde::points::Rule::Gauss {
+                cells: 60 / dimension,
+                order,
+            },
+            greedy_pde::points::Rule::Halton { shift, .. } => {
+                greedy_pde::points::Rule::Halton { points: 3000, shift }
+            }
+            greedy_pde::points::Rule::MonteCarlo { seed, .. } => {
+                greedy_pde::points::Rule::MonteCarlo { points: 3000, seed }
+            }
+        };
+        let report = solve(&problem);
+        assert_eq!(report.rows.last().unwrap().n, 4, "{}", path.display());
+        assert!(
+            report.rows.last().unwrap().loss < report.rows[0].loss,
+            "{}",
+            path.display()
+        );
+        seen += 1;
+    }
+    assert!(seen >= 4);
+}

@@ -1,0 +1,121 @@
+//! Formulas: grammar, derivatives, places of errors.
+
+use greedy_pde::expression::{Graph, MultiIndex, NodeId, Program, Scope, parse};
+use proptest::prelude::*;
+
+fn scope(dimension: usize) -> Scope {
+    Scope {
+        dimension,
+        constants: [("c".to_string(), 0.5)].into(),
+        unknown: true,
+        operators: true,
+    }
+}
+
+fn lower(text: &str, dimension: usize) -> (Graph, NodeId) {
+    let mut graph = Graph::new();
+    let node = scope(dimension)
+        .scalar(&mut graph, &parse(text).unwrap())
+        .unwrap();
+    (graph, node)
+}
+
+fn value(text: &str, x: &[f64]) -> f64 {
+    let (graph, node) = lower(text, x.len());
+    Program::new(&graph, &[node], x.len(), &[]).evaluate_at(x)[0]
+}
+
+fn error(text: &str, dimension: usize) -> (String, std::ops::Range<usize>) {
+    let result = parse(text).and_then(|ast| scope(dimension).scalar(&mut Graph::new(), &ast));
+    let error = result.unwrap_err();
+    (error.message, error.span)
+}
+
+#[test]
+fn precedence_is_that_of_mathematics() {
+    assert_eq!(value("-x^2", &[3.0]), -9.0);
+    assert_eq!(value("2^3^2", &[0.0]), 512.0);
+    assert_eq!(value("2^-1", &[0.0]), 0.5);
+    assert_eq!(value("1 - 2 - 3", &[0.0]), -4.0);
+    assert_eq!(value("8 / 4 / 2", &[0.0]), 1.0);
+    assert_eq!(value("-2*-3", &[0.0]), 6.0);
+    assert_eq!(value("(-x)^2", &[3.0]), 9.0);
+    assert_eq!(value("1_000 + 2.5e-1", &[0.0]), 1000.25);
+}
+
+#[test]
+fn sums_products_constants_and_aliases() {
+    assert_eq!(value("sum(i, x[i]^2)", &[1.0, 2.0, 3.0, 4.0]), 30.0);
+    assert_eq!(value("prod(i, x[i] + i)", &[1.0, 2.0]), 8.0);
+    assert_eq!(value("c * y", &[1.0, 8.0]), 4.0);
+    assert_eq!(value("max(x, y, 3)", &[1.0, 2.0]), 3.0);
+    assert!((value("sin(pi/2) + log(e)", &[0.0]) - 2.0).abs() < 1e-15);
+}
+
+#[test]
+fn operators_act_on_any_expression() {
+    // ∇·(x₁ ∇(x₁ x₂)) = ∂₁(x₁ x₂) + ∂₂(x₁ x₁) = x₂
+    assert_eq!(value("div(x[1]*grad(x[1]*x[2]))", &[3.0, 5.0]), 5.0);
+    assert_eq!(value("laplacian(x^3 + y^2)", &[2.0, 0.0]), 14.0);
+    assert_eq!(value("bilaplacian(x^4)", &[2.0]), 24.0);
+    assert_eq!(value("d(x^2*y^3, x, y, y)", &[2.0, 5.0]), 2.0 * 2.0 * 6.0 * 5.0);
+    assert_eq!(value("dot(grad(x*y), grad(x))", &[2.0, 5.0]), 5.0);
+}
+
+#[test]
+fn errors_name_the_place() {
+    assert_eq!(error("1 + sinn(x)", 1).1, 4..8);
+    assert_eq!(
+        error("1 + sinn(x)", 1).0,
+        "there is no function `sinn`; did you mean `sin`?"
+    );
+    assert!(error("x[3] + 1", 2).0.contains("dimension is 2"));
+    assert_eq!(error("2 * (x + 1", 1).1, 4..5);
+    assert!(error("x^", 1).0.contains("found the end"));
+    assert!(error("1 +* 2", 1).0.contains("`*`"));
+    assert!(error("x)", 1).0.contains("closes nothing"));
+    assert!(error("2e", 1).0.contains("not a number"));
+    assert!(error("grad(u)", 2).0.contains("vector"));
+    assert!(error(&"(".repeat(5000), 1).0.contains("nested"));
+    assert!(error(&"-".repeat(5000), 1).0.contains("nested"));
+}
+
+/// Random formulas that are smooth on [0.2, 1.2]².
+fn formula() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("x".to_string()),
+        Just("y".to_string()),
+        (1..5i32).prop_map(|n| format!("{n}.5")),
+    ];
+    leaf.prop_recursive(4, 24, 2, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} + {b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} - {b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} * {b}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} / (2 + ({b})^2)")),
+            (inner.clone(), 2..4i32).prop_map(|(a, n)| format!("({a})^{n}")),
+            inner.clone().prop_map(|a| format!("sin({a})")),
+            inner.clone().prop_map(|a| format!("tanh({a})")),
+            inner.clone().prop_map(|a| format!("sqrt(1 + ({a})^2)")),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn derivatives_match_differences(text in formula(), x in 0.2..1.2f64, y in 0.2..1.2f64) {
+        let (mut graph, node) = lower(&text, 2);
+        let derivative = graph.differentiate_by(node, &MultiIndex::new([0]));
+        let program = Program::new(&graph, &[node, derivative], 2, &[]);
+        let h = 1e-6;
+        let (above, below) = (program.evaluate_at(&[x + h, y])[0], program.evaluate_at(&[x - h, y])[0]);
+        let exact = program.evaluate_at(&[x, y])[1];
+        let scale = 1.0 + exact.abs() + above.abs().max(below.abs()) * 1e-3;
+        prop_assert!(((above - below) / (2.0 * h) - exact).abs() < 1e-4 * scale, "{text}: {exact}");
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "[ -~]{0,60}") {
+        let _ = parse(&text).and_then(|ast| scope(2).scalar(&mut Graph::new(), &ast));
+    }
+}
