@@ -114,9 +114,14 @@ fn cell_width(domain: &Domain, axis: usize, cells: usize) -> f64 {
     }
 }
 
+/// Scores that differ by less than this part of them count as equal: the first of them is taken, so
+/// that rounding does not choose between neurons that mirror each other.
+const TIE: f64 = 1e-7;
+
 /// Candidates from the best score down.
 pub struct BestFirst<'a> {
     scores: &'a [f64],
+    /// Numbers of the candidates, best first as far as `sorted`.
     order: Vec<u32>,
     sorted: usize,
     next: usize,
@@ -133,16 +138,15 @@ impl<'a> BestFirst<'a> {
         }
     }
 
+    fn size(&self, place: usize) -> f64 {
+        self.scores[self.order[place] as usize].abs()
+    }
+
     /// Sorts the next few: most steps need only the first.
     fn sort_more(&mut self) {
         const BATCH: usize = 64;
         let scores = self.scores;
-        let better = |a: &u32, b: &u32| {
-            scores[*b as usize]
-                .abs()
-                .total_cmp(&scores[*a as usize].abs())
-                .then(a.cmp(b))
-        };
+        let better = |a: &u32, b: &u32| scores[*b as usize].abs().total_cmp(&scores[*a as usize].abs()).then(a.cmp(b));
         let rest = &mut self.order[self.sorted..];
         let batch = (BATCH + self.sorted).min(rest.len());
         if batch < rest.len() {
@@ -163,6 +167,12 @@ impl Iterator for BestFirst<'_> {
         if self.next == self.sorted {
             self.sort_more();
         }
+        // The first in number of all that tie with the best left.
+        let tied = (1.0 - TIE) * self.size(self.next);
+        let first = (self.next..self.sorted)
+            .take_while(|&place| self.size(place) >= tied)
+            .min_by_key(|&place| self.order[place])?;
+        self.order[self.next..=first].rotate_right(1);
         self.next += 1;
         Some(self.order[self.next - 1] as usize)
     }

@@ -1,7 +1,7 @@
 //! Tables for people.
 
 use comfy_table::{CellAlignment, Table, presets};
-use greedy_pde::report::Row;
+use greedy_pde::report::{Column, Row};
 
 /// A plain table whose columns are right-aligned.
 pub(super) fn plain(header: Vec<String>, rows: Vec<Vec<String>>) -> Table {
@@ -29,8 +29,8 @@ pub(super) fn order(before: Option<(usize, f64)>, now: (usize, f64)) -> String {
 /// The rows of a run: errors with their orders, losses, time.
 pub(super) fn of_run(rows: &[Row]) -> Table {
     let has = |value: fn(&Row) -> Option<f64>| rows.iter().any(|row| value(row).is_some());
-    let errors: Vec<(&str, fn(&Row) -> Option<f64>)> = [
-        ("L2 error", (|row| row.l2) as fn(&Row) -> Option<f64>),
+    let errors: Vec<Column> = [
+        ("L2 error", (|row: &Row| row.l2) as fn(&Row) -> Option<f64>),
         ("H1 error", |row| row.h1),
         ("energy error", |row| row.energy),
     ]
