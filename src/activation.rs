@@ -48,6 +48,15 @@ impl Activation {
         self.relu_power().unwrap_or(usize::MAX)
     }
 
+    /// For sigmoid and tanh: each derivative as a polynomial in the function's value, lowest power first.
+    pub fn derivative_polynomials(self) -> Vec<&'static [f64]> {
+        match self {
+            Activation::Relu(_) => Vec::new(),
+            Activation::Sigmoid => sigmoid_polynomials().to_vec(),
+            Activation::Tanh => tanh_polynomials().to_vec(),
+        }
+    }
+
     /// σ^(order)(t). Above [`smoothness`](Self::smoothness) it is zero wherever it is defined.
     #[inline]
     pub fn derivative(self, order: usize, t: f64) -> f64 {

@@ -29,6 +29,9 @@ pub enum SolveError {
         /// How many neurons there were.
         neurons: usize,
     },
+    /// No GPU, though one was asked for.
+    #[error(transparent)]
+    Device(#[from] crate::gpu::DeviceError),
     /// A rule that the domain does not allow.
     #[error(transparent)]
     Points(#[from] crate::points::PointsError),

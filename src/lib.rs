@@ -26,6 +26,7 @@ pub mod problem;
 pub mod backend;
 pub mod candidates;
 pub mod evaluate;
+pub mod gpu;
 pub mod ridge;
 
 // The method: find the best neuron, project, repeat.

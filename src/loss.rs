@@ -85,6 +85,73 @@ enum Kind {
     Residual { coefficients: Vec<usize>, source: usize },
 }
 
+/// How a density uses columns of numbers per point, for whoever evaluates it elsewhere.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DensityLayout {
+    /// Columns w a_c and w l_c.
+    Energy {
+        /// The column of w a_c for each symbol.
+        quadratic: Vec<usize>,
+        /// The column of w l_c for each symbol, where there is one.
+        load: Vec<Option<usize>>,
+        /// How many columns there are.
+        columns: usize,
+    },
+    /// Columns c_c and f, and 2w in the last.
+    Residual {
+        /// The column of c_c for each symbol.
+        coefficients: Vec<usize>,
+        /// The column of f.
+        source: usize,
+        /// How many columns there are.
+        columns: usize,
+    },
+}
+
+impl DensityLayout {
+    /// How many columns there are.
+    pub fn columns(&self) -> usize {
+        match self {
+            DensityLayout::Energy { columns, .. } | DensityLayout::Residual { columns, .. } => *columns,
+        }
+    }
+
+    /// The column that multiplies each symbol.
+    pub fn quadratic(&self) -> &[usize] {
+        match self {
+            DensityLayout::Energy { quadratic, .. } => quadratic,
+            DensityLayout::Residual { coefficients, .. } => coefficients,
+        }
+    }
+
+    /// The column of each symbol's load; the number of columns where there is none.
+    pub fn load(&self) -> Vec<usize> {
+        match self {
+            DensityLayout::Energy { load, columns, .. } => {
+                load.iter().map(|column| column.unwrap_or(*columns)).collect()
+            }
+            DensityLayout::Residual {
+                coefficients,
+                columns,
+                ..
+            } => vec![*columns; coefficients.len()],
+        }
+    }
+
+    /// The column of a residual's source.
+    pub fn source(&self) -> usize {
+        match self {
+            DensityLayout::Energy { .. } => 0,
+            DensityLayout::Residual { source, .. } => *source,
+        }
+    }
+
+    /// Whether this is a residual.
+    pub fn is_residual(&self) -> bool {
+        matches!(self, DensityLayout::Residual { .. })
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Potential {
     name: String,
@@ -221,6 +288,40 @@ impl Term {
             names: columns.names,
             potential,
         })
+    }
+
+    /// How the columns of [`weighted_columns`](Self::weighted_columns) make up the density.
+    pub fn layout(&self) -> DensityLayout {
+        let columns = self.names.len();
+        match &self.kind {
+            Kind::Energy { quadratic, load } => DensityLayout::Energy {
+                quadratic: quadratic.clone(),
+                load: load.clone(),
+                columns,
+            },
+            Kind::Residual { coefficients, source } => DensityLayout::Residual {
+                coefficients: coefficients.clone(),
+                source: *source,
+                columns: columns + 1,
+            },
+        }
+    }
+
+    /// The columns of the [layout](Self::layout) at the points of a tile.
+    pub fn weighted_columns(&self, tile: &TermTile) -> Vec<Vec<f64>> {
+        let weights = &tile.tile.weights;
+        match &self.kind {
+            Kind::Energy { .. } => tile
+                .columns
+                .iter()
+                .map(|column| column.iter().zip(weights).map(|(value, w)| value * w).collect())
+                .collect(),
+            Kind::Residual { .. } => {
+                let mut columns = tile.columns.clone();
+                columns.push(weights.iter().map(|w| 2.0 * w).collect());
+                columns
+            }
+        }
     }
 
     /// How many numbers a point takes in a [`TermTile`].

@@ -1,7 +1,8 @@
 //! From a problem to a report: points, backend, algorithm and errors put together.
 
-use crate::backend::{AnyBackend, CpuBackend, CpuOptions};
+use crate::backend::{AnyBackend, CpuBackend, CpuOptions, GpuBackend, GpuOptions, PrecisionChoice};
 use crate::error::SolveError;
+use crate::gpu::{self, Gpu};
 use crate::greedy::{self, OrthogonalParams, Outcome, State, Step};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
@@ -9,11 +10,30 @@ use crate::problem::{Algorithm, Problem, Purpose};
 use crate::report::{Report, Row, Seconds};
 use crate::search;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Where the sums over the points are done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// On a real GPU if there is one, else on the CPU.
+    Auto,
+    /// On the CPU.
+    #[default]
+    Cpu,
+    /// On the best adapter, one that runs on the CPU included.
+    Gpu,
+}
 
 /// How a run is made.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
+    /// Where the sums are done.
+    pub backend: BackendChoice,
+    /// A part of the adapter's name.
+    pub adapter: Option<String>,
+    /// In which precision a GPU scores.
+    pub precision: PrecisionChoice,
     /// Measure errors at these n besides 1, 2, 4, 8, … and the last.
     pub rows_at: Vec<usize>,
     /// State and rows of an interrupted run to go on from.
@@ -42,9 +62,10 @@ pub fn run(
 ) -> Result<(Report, Network), SolveError> {
     let started = Instant::now();
     let neurons = problem.settings.neurons;
-    let mut training = cpu_backend(problem, neurons, Purpose::Training)?;
+    let gpu = open_gpu(options)?;
+    let mut training = backend(problem, Purpose::Training, gpu.as_ref(), options)?;
     let mut validation = match problem.settings.guard {
-        true => Some(cpu_backend(problem, neurons, Purpose::Validation)?),
+        true => Some(backend(problem, Purpose::Validation, gpu.as_ref(), options)?),
         false => None,
     };
     let points_time = started.elapsed();
@@ -93,8 +114,8 @@ pub fn run(
     };
     let outcome = solve(
         problem,
-        &mut training,
-        validation.as_mut().map(|backend| backend as &mut AnyBackend),
+        &mut *training,
+        validation.as_deref_mut(),
         start,
         &mut observe,
     )?;
@@ -106,6 +127,8 @@ pub fn run(
     let timings = outcome.timings;
     let mut warnings = problem.warnings.clone();
     warnings.extend(outcome.warnings);
+    let place = training.report();
+    warnings.extend(place.notes);
     warnings.extend(not_finite_warning(&rows));
     let report = Report {
         problem: problem.name.clone(),
@@ -115,12 +138,12 @@ pub fn run(
             Algorithm::Rga => "rga",
         }
         .to_string(),
-        backend: "cpu".to_string(),
-        adapter: None,
-        precision: "f64".to_string(),
+        backend: place.backend.to_string(),
+        adapter: place.adapter,
+        precision: place.precision.to_string(),
         seed: problem.settings.seed,
         dimension: problem.dimension(),
-        points: training.loss().points(),
+        points: training.points(),
         error_points: meter.as_ref().map(ErrorMeter::points),
         neurons: outcome.network.len(),
         stopped: outcome.stopped,
@@ -145,15 +168,54 @@ fn is_row(n: usize, last: usize, rows_at: &[usize]) -> bool {
     n.is_power_of_two() || n == last || rows_at.contains(&n)
 }
 
-fn cpu_backend(problem: &Problem, neurons: usize, purpose: Purpose) -> Result<CpuBackend, SolveError> {
-    let options = CpuOptions {
+/// The GPU of the run, if it has one. CPU or GPU is decided here and nowhere else.
+fn open_gpu(options: &RunOptions) -> Result<Option<Arc<Gpu>>, SolveError> {
+    let choice = gpu::AdapterChoice {
+        name: options.adapter.clone(),
+        software: options.backend == BackendChoice::Gpu || options.adapter.is_some(),
+    };
+    let opened = match options.backend {
+        BackendChoice::Cpu => return Ok(None),
+        BackendChoice::Auto | BackendChoice::Gpu => {
+            gpu::choose(&choice).and_then(|adapter| Gpu::open(&adapter))
+        }
+    };
+    match opened {
+        Ok(gpu) => Ok(Some(Arc::new(gpu))),
+        // Without a GPU the CPU serves, unless a GPU was asked for.
+        Err(_) if options.backend == BackendChoice::Auto && options.adapter.is_none() => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn backend(
+    problem: &Problem,
+    purpose: Purpose,
+    gpu: Option<&Arc<Gpu>>,
+    options: &RunOptions,
+) -> Result<Box<AnyBackend>, SolveError> {
+    let loss = problem.loss(problem.settings.neurons, purpose)?;
+    let activation = problem.dictionary.activation;
+    let cpu = CpuOptions {
         cache_bytes: problem.quadrature.cache_bytes,
     };
-    CpuBackend::new(
-        problem.loss(neurons, purpose)?,
-        problem.dictionary.activation,
-        options,
-    )
+    Ok(match gpu {
+        None => Box::new(CpuBackend::new(loss, activation, cpu)?),
+        Some(gpu) => {
+            let options = GpuOptions {
+                precision: options.precision,
+                resident_bytes: problem.quadrature.cache_bytes / 2,
+                cpu,
+            };
+            Box::new(GpuBackend::new(
+                Arc::clone(gpu),
+                loss,
+                &problem.domain,
+                activation,
+                options,
+            )?)
+        }
+    })
 }
 
 fn measure(meter: Option<&ErrorMeter>, network: &Network, row: &mut Row) -> Result<Duration, SolveError> {

@@ -146,7 +146,12 @@ impl<'a> BestFirst<'a> {
     fn sort_more(&mut self) {
         const BATCH: usize = 64;
         let scores = self.scores;
-        let better = |a: &u32, b: &u32| scores[*b as usize].abs().total_cmp(&scores[*a as usize].abs()).then(a.cmp(b));
+        let better = |a: &u32, b: &u32| {
+            scores[*b as usize]
+                .abs()
+                .total_cmp(&scores[*a as usize].abs())
+                .then(a.cmp(b))
+        };
         let rest = &mut self.order[self.sorted..];
         let batch = (BATCH + self.sorted).min(rest.len());
         if batch < rest.len() {

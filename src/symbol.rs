@@ -53,16 +53,38 @@ impl Symbol {
         let mut gradient = vec![0.0; omega.len()];
         for (c, alpha) in &self.terms {
             let coordinates: Vec<usize> = alpha.coordinates().collect();
-            for (skipped, &i) in coordinates.iter().enumerate() {
-                let others: f64 = coordinates
-                    .iter()
-                    .enumerate()
-                    .filter(|&(place, _)| place != skipped)
-                    .map(|(_, &j)| omega[j])
-                    .product();
-                gradient[i] += c * others;
+            for (place, &i) in coordinates.iter().enumerate() {
+                gradient[i] += c * product_without(&coordinates, &[place], omega);
             }
         }
         gradient
     }
+
+    /// The second derivatives of p at ω, d² row by row.
+    pub fn hessian_at(&self, omega: &[f64]) -> Vec<f64> {
+        let d = omega.len();
+        let mut hessian = vec![0.0; d * d];
+        for (c, alpha) in &self.terms {
+            let coordinates: Vec<usize> = alpha.coordinates().collect();
+            for (first, &i) in coordinates.iter().enumerate() {
+                for (second, &j) in coordinates
+                    .iter()
+                    .enumerate()
+                    .filter(|(second, _)| *second != first)
+                {
+                    hessian[i * d + j] += c * product_without(&coordinates, &[first, second], omega);
+                }
+            }
+        }
+        hessian
+    }
+}
+
+/// Π ω over all places but some.
+fn product_without(coordinates: &[usize], skipped: &[usize], omega: &[f64]) -> f64 {
+    let left = coordinates
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| !skipped.contains(place));
+    left.map(|(_, &i)| omega[i]).product()
 }

@@ -1,7 +1,8 @@
 //! The sums over the points on the CPU: the reference and the fallback.
 
-use super::Backend;
+use super::local::{LocalScore, sums_per_symbol};
 use super::plan::{LineSum, Plan};
+use super::{Backend, BackendReport};
 use crate::activation::Activation;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
@@ -9,6 +10,7 @@ use crate::evaluate::{EvaluationScratch, Evaluator, combine, project};
 use crate::expression::Workspace;
 use crate::loss::{Loss, Term, TermTile};
 use crate::network::{Network, Neuron};
+use crate::ridge::direct;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -55,7 +57,8 @@ struct TileSpec {
 struct Scratch {
     workspace: Workspace,
     tile: TermTile,
-    /// The place of the tile at hand in an embedding.
+    /// The tile at hand: its term, and its place in an embedding.
+    term: usize,
     embedded: Range<usize>,
     evaluation: EvaluationScratch,
     t: Vec<f64>,
@@ -108,11 +111,6 @@ impl CpuBackend {
         Ok(backend)
     }
 
-    /// The loss.
-    pub fn loss(&self) -> &Loss {
-        &self.loss
-    }
-
     /// Visits every tile in runs and folds the results in order.
     fn reduce<T: Send>(
         &self,
@@ -136,6 +134,7 @@ impl CpuBackend {
                         Cow::Owned(tile)
                     }
                 };
+                scratch.term = spec.term;
                 scratch.embedded = spec.embedded.clone();
                 visit(&mut sum, term, &filled, &mut scratch)?;
                 if let Cow::Owned(tile) = filled {
@@ -192,6 +191,10 @@ impl Backend for CpuBackend {
         self.activation
     }
 
+    fn points(&self) -> usize {
+        self.loss.points()
+    }
+
     fn gradient(&mut self, u: &Network, along: Candidates) -> Result<Vec<f64>, SolveError> {
         let prepared = Evaluator::new(u);
         self.scores(along, |term, tile, scratch| {
@@ -227,6 +230,67 @@ impl Backend for CpuBackend {
             },
             |total, sum| *total += sum,
         )
+    }
+
+    fn local_scores(&mut self, u: &Network, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
+        let prepared = Evaluator::new(u);
+        let (activation, d) = (self.activation, u.dimension);
+        // Per term: the sums of every neuron and symbol.
+        let new = || {
+            let sizes = self.loss.terms.iter().map(|term| term.symbols.len());
+            let sums = sizes.map(|symbols| vec![0.0; neurons.len() * symbols * sums_per_symbol(d)]);
+            sums.collect::<Vec<Vec<f64>>>()
+        };
+        let sums = self.reduce(
+            new,
+            |sums, term, tile, scratch| {
+                let mut rho = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
+                term.gradient(tile, &mut rho, &mut scratch.workspace)?;
+                let places = sums[scratch.term].chunks_mut(term.symbols.len() * sums_per_symbol(d));
+                for (neuron, sums) in neurons.iter().zip(places) {
+                    project(&neuron.omega, &tile.tile, &mut scratch.t);
+                    for ((symbol, rho), sums) in term
+                        .symbols
+                        .iter()
+                        .zip(&rho)
+                        .zip(sums.chunks_mut(sums_per_symbol(d)))
+                    {
+                        let order = (activation, symbol.order());
+                        direct::add_local_sums(
+                            order,
+                            neuron.bias,
+                            &scratch.t,
+                            rho,
+                            &tile.tile.coordinates,
+                            sums,
+                        );
+                    }
+                }
+                Ok(())
+            },
+            |total: &mut Vec<Vec<f64>>, sums| {
+                for (total, sums) in total.iter_mut().zip(sums) {
+                    total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+                }
+            },
+        )?;
+        let mut scores = vec![LocalScore::zero(d); neurons.len()];
+        for (term, sums) in self.loss.terms.iter().zip(&sums) {
+            let per_neuron = sums.chunks(term.symbols.len() * sums_per_symbol(d));
+            for ((score, neuron), sums) in scores.iter_mut().zip(neurons).zip(per_neuron) {
+                score.add(&term.symbols, neuron, sums);
+            }
+        }
+        Ok(scores)
+    }
+
+    fn report(&self) -> BackendReport {
+        BackendReport {
+            backend: "cpu",
+            adapter: None,
+            precision: "f64",
+            notes: Vec::new(),
+        }
     }
 
     fn embedding(&mut self, v: &Neuron) -> Result<Option<Vec<f64>>, SolveError> {

@@ -4,9 +4,15 @@
 //! loss is one of its reductions.
 
 mod cpu;
+mod device_term;
+mod gpu;
+mod local;
 mod plan;
+mod rows;
 
 pub use cpu::{CpuBackend, CpuOptions};
+pub use gpu::{GpuBackend, GpuOptions, PrecisionChoice};
+pub use local::LocalScore;
 
 use crate::activation::Activation;
 use crate::candidates::Candidates;
@@ -20,10 +26,14 @@ use crate::network::{Network, Neuron};
 /// - `curvature` is symmetric: ⟨∇²L v, g⟩ = ⟨∇²L g, v⟩;
 /// - the derivative of `risk` along g is `gradient` at g;
 /// - `embedding_adjoint` is the adjoint of `embedding`: applied to E(v) it is `curvature`;
+/// - `local_scores` has the values of `gradient`, and its derivatives are those of that value;
 /// - a grid and the list of its neurons have the same scores.
 pub trait Backend {
     /// σ of the dictionary.
     fn activation(&self) -> Activation;
+
+    /// N, over all terms of the loss.
+    fn points(&self) -> usize;
 
     /// ⟨∇L(u), g⟩ for each candidate g.
     fn gradient(&mut self, u: &Network, along: Candidates) -> Result<Vec<f64>, SolveError>;
@@ -34,6 +44,9 @@ pub trait Backend {
     /// L(u).
     fn risk(&mut self, u: &Network) -> Result<f64, SolveError>;
 
+    /// The scores at some neurons with their derivatives in (ω, b), for Newton's method.
+    fn local_scores(&mut self, u: &Network, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError>;
+
     /// Numbers E(v) with ⟨∇²L v, g⟩ = E(v)·E(g), if the loss is quadratic and they are to be had.
     fn embedding(&mut self, v: &Neuron) -> Result<Option<Vec<f64>>, SolveError>;
 
@@ -42,6 +55,22 @@ pub trait Backend {
 
     /// How many numbers an embedding has, if there is one.
     fn embedding_length(&self) -> Option<usize>;
+
+    /// What this backend is and what it has to tell.
+    fn report(&self) -> BackendReport;
+}
+
+/// What a backend is, for the run's report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BackendReport {
+    /// `cpu` or `gpu`.
+    pub backend: &'static str,
+    /// The GPU's name.
+    pub adapter: Option<String>,
+    /// In which precision scores are computed.
+    pub precision: &'static str,
+    /// What the user should know.
+    pub notes: Vec<String>,
 }
 
 /// Any backend, behind a reference.

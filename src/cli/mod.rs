@@ -1,15 +1,18 @@
 //! What users type: arguments, commands, exit codes.
 
 mod check;
+mod devices;
 mod output;
 mod progress;
 mod reproduce;
 mod solve;
 mod table;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use greedy_pde::backend::PrecisionChoice;
 use greedy_pde::error::SolveError;
 use greedy_pde::problem::{Overrides, ProblemError};
+use greedy_pde::run::{BackendChoice, RunOptions};
 use std::path::PathBuf;
 
 /// Solves partial differential equations with shallow neural networks trained by greedy algorithms.
@@ -34,6 +37,8 @@ enum Command {
     Solve(SolveArguments),
     /// Parse and validate only; print what would be solved.
     Check(CheckArguments),
+    /// List the GPUs and software adapters, and the one that `auto` would take.
+    Devices(DevicesArguments),
     /// Rerun a table of the paper and print ours beside the paper's.
     Reproduce(ReproduceArguments),
 }
@@ -69,10 +74,59 @@ impl ProblemArguments {
     }
 }
 
+/// Flags that say where the work is done.
+#[derive(Debug, Args)]
+struct BackendArguments {
+    /// auto takes a real GPU, else the CPU; gpu takes a software adapter, too.
+    #[arg(long, value_enum, default_value = "auto", value_name = "auto|cpu|gpu")]
+    backend: BackendName,
+    /// Take the adapter whose name contains this (also: WGPU_ADAPTER_NAME, WGPU_BACKEND).
+    #[arg(long, value_name = "NAME")]
+    adapter: Option<String>,
+    /// Precision of scores on a GPU; auto goes from f32 to f64 when it must.
+    #[arg(long, value_enum, default_value = "auto", value_name = "auto|f32|f64")]
+    precision: PrecisionName,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum BackendName {
+    Auto,
+    Cpu,
+    Gpu,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum PrecisionName {
+    Auto,
+    F32,
+    F64,
+}
+
+impl BackendArguments {
+    fn run_options(&self) -> RunOptions {
+        RunOptions {
+            backend: match self.backend {
+                BackendName::Auto => BackendChoice::Auto,
+                BackendName::Cpu => BackendChoice::Cpu,
+                BackendName::Gpu => BackendChoice::Gpu,
+            },
+            adapter: self.adapter.clone(),
+            precision: match self.precision {
+                PrecisionName::Auto => PrecisionChoice::Auto,
+                PrecisionName::F32 => PrecisionChoice::F32,
+                PrecisionName::F64 => PrecisionChoice::F64,
+            },
+            ..RunOptions::default()
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 struct SolveArguments {
     #[command(flatten)]
     problem: ProblemArguments,
+    #[command(flatten)]
+    backend: BackendArguments,
     /// Number of threads (default: all cores).
     #[arg(long, value_name = "T", value_parser = count)]
     threads: Option<usize>,
@@ -100,6 +154,13 @@ struct CheckArguments {
 }
 
 #[derive(Debug, Args)]
+struct DevicesArguments {
+    /// Print a JSON list on stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 struct ReproduceArguments {
     /// table01, table02, … or all.
     #[arg(value_name = "TABLE|all")]
@@ -107,6 +168,8 @@ struct ReproduceArguments {
     /// Stop at this many neurons.
     #[arg(long, value_name = "N", value_parser = count)]
     max_neurons: Option<usize>,
+    #[command(flatten)]
+    backend: BackendArguments,
     /// Number of threads (default: all cores).
     #[arg(long, value_name = "T", value_parser = count)]
     threads: Option<usize>,
@@ -169,7 +232,11 @@ impl From<ProblemError> for Failure {
 
 impl From<SolveError> for Failure {
     fn from(error: SolveError) -> Self {
-        Failure::Solve(error.to_string())
+        match error {
+            // A GPU that is not there is a flag that cannot be followed.
+            SolveError::Device(error) => Failure::Input(error.to_string()),
+            other => Failure::Solve(other.to_string()),
+        }
     }
 }
 
@@ -178,6 +245,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Solve(arguments) => solve::execute(arguments),
         Command::Check(arguments) => check::execute(arguments),
+        Command::Devices(arguments) => devices::execute(arguments),
         Command::Reproduce(arguments) => reproduce::execute(arguments),
     }
 }

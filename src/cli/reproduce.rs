@@ -130,7 +130,7 @@ fn figure(column: &str, row: &Row) -> Option<f64> {
 fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<String>, Failure> {
     let paper = read_paper(spec.paper, arguments.max_neurons.unwrap_or(usize::MAX));
     let started = Instant::now();
-    let rows = compute(spec, &paper, arguments.quiet)?;
+    let rows = compute(spec, &paper, arguments)?;
     let mut header = vec!["n".to_string()];
     for column in &paper.columns {
         header.extend([column.clone(), "paper".into(), "ratio".into(), "order".into()]);
@@ -182,7 +182,11 @@ fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<Str
 }
 
 /// The rows at the paper's n: one run, or a fresh one per n where a setting depends on n.
-fn compute(spec: &TableSpec, paper: &PaperTable, quiet: bool) -> Result<Vec<Row>, Failure> {
+fn compute(
+    spec: &TableSpec,
+    paper: &PaperTable,
+    arguments: &ReproduceArguments,
+) -> Result<Vec<Row>, Failure> {
     let ns: Vec<usize> = paper.rows.iter().map(|(n, _)| *n).collect();
     let last = ns.last().copied().unwrap_or(1);
     let fresh = load(spec, last)?.depends_on_neurons();
@@ -192,9 +196,9 @@ fn compute(spec: &TableSpec, paper: &PaperTable, quiet: bool) -> Result<Vec<Row>
         let problem = load(spec, neurons)?;
         let options = RunOptions {
             rows_at: ns.clone(),
-            ..RunOptions::default()
+            ..arguments.backend.run_options()
         };
-        let progress = ProgressLine::new(neurons, quiet);
+        let progress = ProgressLine::new(neurons, arguments.quiet);
         let (report, _) = run(&problem, &options, &mut |step| {
             progress.step(step.row, step.reported);
             ControlFlow::Continue(())

@@ -31,7 +31,7 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
     let mut output = Output::open(&directory, &problem, &text, existing)?;
     let options = RunOptions {
         resume: output.resume.take(),
-        ..RunOptions::default()
+        ..arguments.backend.run_options()
     };
     if let (Some((state, _)), false) = (&options.resume, arguments.quiet) {
         eprintln!("going on from {} neurons", state.neurons.len());
@@ -84,7 +84,11 @@ fn print(report: &Report, arguments: &SolveArguments) -> Result<(), Failure> {
     } else if !arguments.quiet {
         println!(
             "{}: {} neurons, {} points, {} ({})",
-            report.problem, report.neurons, report.points, report.backend, report.precision
+            report.problem,
+            report.neurons,
+            report.points,
+            report.adapter.as_deref().unwrap_or(&report.backend),
+            report.precision
         );
         println!("{}", table::of_run(&report.rows));
     }

@@ -1,0 +1,472 @@
+//! One term of the loss on a device.
+
+use super::gpu::GpuFailure;
+use super::local::{LocalScore, sums_per_symbol};
+use super::rows::{RowPlan, ScoreRow};
+use crate::activation::Activation;
+use crate::expression::Workspace;
+use crate::gpu::{
+    BLOCK, ChannelsParams, DeviceError, Gpu, JetsParams, Pass, Precision, Program, ProgramSpec, Readback,
+    RefineParams, RiskParams, ScoreParams, WORKGROUP,
+};
+use crate::loss::{Term, TermTile};
+use crate::network::{Network, Neuron};
+use crate::points::TILE;
+use rayon::prelude::*;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Neurons per dispatch of the jets: keeps every invocation's loops short.
+const NEURON_BATCH: usize = 256;
+/// Evaluations per submission: a desktop driver kills what takes seconds.
+const SUBMISSION_WORK: usize = 1 << 31;
+/// Bytes of sums that come down per submission.
+const SUM_BYTES: usize = 1 << 24;
+/// Submissions under way at once: one computes while the sums of another come down.
+const IN_FLIGHT: usize = 2;
+
+/// How a term is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TermOptions {
+    pub(super) precision: Precision,
+    /// Points per tile.
+    pub(super) tile: usize,
+    /// Offsets per row.
+    pub(super) row: usize,
+    /// Whether all points stay on the device.
+    pub(super) resident: bool,
+}
+
+/// Whose channels are summed up.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    network: &'a Network,
+    with_load: bool,
+}
+
+impl<'a> Source<'a> {
+    /// ∇L(u).
+    pub(super) fn gradient(network: &'a Network) -> Self {
+        Self {
+            network,
+            with_load: true,
+        }
+    }
+
+    /// ∇²L v.
+    pub(super) fn curvature(network: &'a Network) -> Self {
+        Self {
+            network,
+            with_load: false,
+        }
+    }
+}
+
+/// A term's points, coefficients and pipelines on a device.
+pub(super) struct DeviceTerm {
+    gpu: Arc<Gpu>,
+    term: Term,
+    spec: ProgramSpec,
+    options: TermOptions,
+    pipelines: Pipelines,
+    /// Jets, then channels, of the tile at hand.
+    jets: wgpu::Buffer,
+    resident: Vec<TileBuffers>,
+}
+
+struct Pipelines {
+    jets: wgpu::ComputePipeline,
+    channels: wgpu::ComputePipeline,
+    risk: wgpu::ComputePipeline,
+    score: wgpu::ComputePipeline,
+    /// For rows of a single offset.
+    score_one: wgpu::ComputePipeline,
+    refine: Option<wgpu::ComputePipeline>,
+}
+
+/// A tile's points and coefficients, padded with zeros to whole blocks.
+struct TileBuffers {
+    stride: usize,
+    points: wgpu::Buffer,
+    columns: wgpu::Buffer,
+}
+
+impl TileBuffers {
+    fn blocks(&self) -> usize {
+        self.stride / BLOCK
+    }
+}
+
+impl DeviceTerm {
+    /// Bytes that the points and coefficients take on a device.
+    pub(super) fn bytes(term: &Term, precision: Precision) -> usize {
+        let numbers = term.points.dimension() + term.layout().columns();
+        term.points.len().saturating_mul(numbers * precision.size())
+    }
+
+    pub(super) fn new(
+        gpu: Arc<Gpu>,
+        term: &Term,
+        activation: Activation,
+        mut options: TermOptions,
+    ) -> Result<Self, GpuFailure> {
+        let spec = ProgramSpec {
+            precision: options.precision,
+            dimension: term.points.dimension(),
+            activation,
+            orders: term.symbols.iter().map(|symbol| symbol.order()).collect(),
+            layout: term.layout(),
+            offsets: options.row,
+        };
+        let widest = spec.dimension.max(spec.orders.len()).max(spec.layout.columns());
+        let fits = gpu.largest_binding() / (widest * options.precision.size());
+        options.tile = options
+            .tile
+            .min(term.points.len())
+            .min(fits)
+            .next_multiple_of(BLOCK);
+        let one = ProgramSpec {
+            offsets: 1,
+            ..spec.clone()
+        };
+        let pipelines = Pipelines {
+            jets: gpu.pipeline(Program::Jets, &spec)?,
+            channels: gpu.pipeline(Program::Channels, &spec)?,
+            risk: gpu.pipeline(Program::Risk, &spec)?,
+            score: gpu.pipeline(Program::Score, &spec)?,
+            score_one: gpu.pipeline(Program::Score, &one)?,
+            refine: None,
+        };
+        let jets = gpu.storage(options.tile * spec.orders.len() * options.precision.size())?;
+        let mut device_term = Self {
+            gpu,
+            term: term.clone(),
+            spec,
+            options,
+            pipelines,
+            jets,
+            resident: Vec::new(),
+        };
+        if options.resident {
+            for range in device_term.tiles() {
+                let tile = device_term.load(range)?;
+                device_term.resident.push(tile);
+            }
+        }
+        Ok(device_term)
+    }
+
+    fn tiles(&self) -> Vec<Range<usize>> {
+        let (count, tile) = (self.term.points.len(), self.options.tile);
+        (0..count.div_ceil(tile))
+            .map(|index| index * tile..((index + 1) * tile).min(count))
+            .collect()
+    }
+
+    /// Makes a tile's points and coefficients and sends them up.
+    fn load(&self, range: Range<usize>) -> Result<TileBuffers, GpuFailure> {
+        let stride = range.len().next_multiple_of(BLOCK);
+        let (dimension, columns) = (self.spec.dimension, self.spec.layout.columns());
+        let starts: Vec<usize> = range.clone().step_by(TILE).collect();
+        let parts: Vec<Result<TermTile, _>> = starts
+            .into_par_iter()
+            .map_init(Workspace::default, |workspace, start| {
+                let mut tile = TermTile::default();
+                self.term
+                    .fill(start..(start + TILE).min(range.end), workspace, &mut tile)?;
+                Ok(tile)
+            })
+            .collect();
+        let mut points = vec![0.0; dimension * stride];
+        let mut data = vec![0.0; columns * stride];
+        let mut place = 0;
+        for part in parts {
+            let part = part.map_err(GpuFailure::Solve)?;
+            let count = part.tile.len();
+            for (index, column) in part.tile.coordinates.iter().enumerate() {
+                points[index * stride + place..][..count].copy_from_slice(column);
+            }
+            for (index, column) in self.term.weighted_columns(&part).iter().enumerate() {
+                data[index * stride + place..][..count].copy_from_slice(column);
+            }
+            place += count;
+        }
+        let precision = self.options.precision;
+        Ok(TileBuffers {
+            stride,
+            points: self.gpu.upload(&precision.bytes(&points))?,
+            columns: self.gpu.upload(&precision.bytes(&data))?,
+        })
+    }
+
+    /// Visits every tile, resident or loaded for the occasion.
+    fn for_each_tile(
+        &self,
+        mut visit: impl FnMut(&TileBuffers) -> Result<(), GpuFailure>,
+    ) -> Result<(), GpuFailure> {
+        if self.options.resident {
+            return self.resident.iter().try_for_each(visit);
+        }
+        self.tiles()
+            .into_iter()
+            .try_for_each(|range| visit(&self.load(range)?))
+    }
+
+    /// Adds ⟨channels, g⟩ for every candidate of the plan.
+    pub(super) fn add_scores(
+        &mut self,
+        source: Source,
+        plan: &RowPlan,
+        scores: &mut [f64],
+    ) -> Result<(), GpuFailure> {
+        let network = self.upload_network(source.network)?;
+        let (single, long): (Vec<&ScoreRow>, Vec<&ScoreRow>) =
+            plan.rows.iter().partition(|row| row.offsets.len() == 1);
+        let mut pending: VecDeque<(Readback, Vec<&ScoreRow>, usize, usize)> = VecDeque::new();
+        let precision = self.options.precision;
+        self.for_each_tile(|tile| {
+            self.make_channels(tile, &network, source)?;
+            for (rows, length, pipeline) in [
+                (&long, self.options.row, &self.pipelines.score),
+                (&single, 1, &self.pipelines.score_one),
+            ] {
+                for batch in rows.chunks(self.rows_per_submission(tile, length)) {
+                    let readback = self.submit_scores(tile, batch, length, pipeline)?;
+                    pending.push_back((readback, batch.to_vec(), length, tile.blocks()));
+                    while pending.len() > IN_FLIGHT {
+                        add_sums(&self.gpu, precision, pending.pop_front(), scores)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        while !pending.is_empty() {
+            add_sums(&self.gpu, precision, pending.pop_front(), scores)?;
+        }
+        Ok(())
+    }
+
+    fn rows_per_submission(&self, tile: &TileBuffers, length: usize) -> usize {
+        let by_work = SUBMISSION_WORK / (tile.stride * length);
+        let by_bytes = SUM_BYTES / (tile.blocks() * length * self.options.precision.size());
+        by_work.min(by_bytes).clamp(1, self.gpu.largest_dispatch())
+    }
+
+    fn submit_scores(
+        &self,
+        tile: &TileBuffers,
+        rows: &[&ScoreRow],
+        length: usize,
+        pipeline: &wgpu::ComputePipeline,
+    ) -> Result<Readback, GpuFailure> {
+        let mut data =
+            Vec::with_capacity(rows.len() * (self.spec.dimension + self.spec.orders.len() + length));
+        for row in rows {
+            data.extend(&row.omega);
+            data.extend(self.factors(&row.omega));
+            // Places beyond the end of a short row repeat its last offset; nobody reads them.
+            let last = row.offsets.last().map_or(0.0, |&(_, bias)| bias);
+            data.extend((0..length).map(|j| row.offsets.get(j).map_or(last, |&(_, bias)| bias)));
+        }
+        let precision = self.options.precision;
+        let bytes = rows.len() * length * tile.blocks() * precision.size();
+        let row_buffer = self.gpu.upload(&precision.bytes(&data))?;
+        let sums = self.gpu.storage(bytes)?;
+        let params = self.gpu.uniform(&ScoreParams {
+            stride: tile.stride as u32,
+            blocks: tile.blocks() as u32,
+        })?;
+        let pass = Pass {
+            pipeline,
+            buffers: &[&params, &tile.points, &self.jets, &row_buffer, &sums],
+            groups: [tile.blocks() as u32, rows.len() as u32, 1],
+        };
+        let readback = self.gpu.submit(&[pass], Some((&sums, bytes)))?;
+        readback.ok_or_else(|| DeviceError::Refused("nothing to read".to_string()).into())
+    }
+
+    /// p_c(ω) with the activation's factor, for each symbol.
+    fn factors(&self, omega: &[f64]) -> Vec<f64> {
+        let symbols = self.term.symbols.iter();
+        symbols
+            .map(|symbol| symbol.at(omega) * self.spec.order_factor(symbol.order()))
+            .collect()
+    }
+
+    fn upload_network(&self, network: &Network) -> Result<wgpu::Buffer, GpuFailure> {
+        let mut data = Vec::new();
+        for (neuron, a) in network.neurons.iter().zip(&network.coefficients) {
+            data.extend(&neuron.omega);
+            data.push(neuron.bias);
+            data.extend(self.factors(&neuron.omega).into_iter().map(|factor| a * factor));
+        }
+        Ok(self.gpu.upload(&self.options.precision.bytes(&data))?)
+    }
+
+    /// The jets of the network at a tile's points.
+    fn make_jets(
+        &self,
+        tile: &TileBuffers,
+        network: &wgpu::Buffer,
+        neurons: usize,
+    ) -> Result<(), GpuFailure> {
+        let groups = [(tile.stride / WORKGROUP) as u32, 1, 1];
+        let batches: Vec<usize> = (0..neurons.max(1)).step_by(NEURON_BATCH).collect();
+        for first in batches {
+            let last = (first + NEURON_BATCH).min(neurons);
+            let params = self.gpu.uniform(&JetsParams {
+                stride: tile.stride as u32,
+                first: first as u32,
+                last: last as u32,
+                clear: u32::from(first == 0),
+            })?;
+            let pass = Pass {
+                pipeline: &self.pipelines.jets,
+                buffers: &[&params, &tile.points, network, &self.jets],
+                groups,
+            };
+            self.gpu.submit(&[pass], None)?;
+        }
+        Ok(())
+    }
+
+    /// The channels at a tile's points, in the place of the jets.
+    fn make_channels(
+        &self,
+        tile: &TileBuffers,
+        network: &wgpu::Buffer,
+        source: Source,
+    ) -> Result<(), GpuFailure> {
+        self.make_jets(tile, network, source.network.len())?;
+        let params = self.gpu.uniform(&ChannelsParams {
+            stride: tile.stride as u32,
+            with_load: u32::from(source.with_load),
+        })?;
+        let pass = Pass {
+            pipeline: &self.pipelines.channels,
+            buffers: &[&params, &tile.columns, &self.jets],
+            groups: [(tile.stride / WORKGROUP) as u32, 1, 1],
+        };
+        self.gpu.submit(&[pass], None)?;
+        Ok(())
+    }
+
+    /// Σ w φ(x, jet of u).
+    pub(super) fn risk(&mut self, u: &Network) -> Result<f64, GpuFailure> {
+        let network = self.upload_network(u)?;
+        let mut total = 0.0;
+        self.for_each_tile(|tile| {
+            self.make_jets(tile, &network, u.len())?;
+            let bytes = tile.blocks() * self.options.precision.size();
+            let sums = self.gpu.storage(bytes)?;
+            let params = self.gpu.uniform(&RiskParams {
+                stride: tile.stride as u32,
+            })?;
+            let pass = Pass {
+                pipeline: &self.pipelines.risk,
+                buffers: &[&params, &tile.columns, &self.jets, &sums],
+                groups: [tile.blocks() as u32, 1, 1],
+            };
+            if let Some(readback) = self.gpu.submit(&[pass], Some((&sums, bytes)))? {
+                let bytes = self.gpu.finish(readback)?;
+                total += self.options.precision.numbers(&bytes)[..tile.blocks()]
+                    .iter()
+                    .sum::<f64>();
+            }
+            Ok(())
+        })?;
+        Ok(total)
+    }
+
+    /// Adds value, gradient and curvature of the scores at some neurons.
+    pub(super) fn add_local(
+        &mut self,
+        u: &Network,
+        neurons: &[Neuron],
+        scores: &mut [LocalScore],
+    ) -> Result<(), GpuFailure> {
+        if self.pipelines.refine.is_none() {
+            self.pipelines.refine = Some(self.gpu.pipeline(Program::Refine, &self.spec)?);
+        }
+        let network = self.upload_network(u)?;
+        let data: Vec<f64> = neurons
+            .iter()
+            .flat_map(|neuron| neuron.omega.iter().copied().chain([neuron.bias]))
+            .collect();
+        let precision = self.options.precision;
+        let list = self.gpu.upload(&precision.bytes(&data))?;
+        let (symbols, per_symbol) = (self.spec.orders.len(), sums_per_symbol(self.spec.dimension));
+        let mut totals = vec![0.0; neurons.len() * symbols * per_symbol];
+        self.for_each_tile(|tile| {
+            self.make_channels(tile, &network, Source::gradient(u))?;
+            let Some(pipeline) = &self.pipelines.refine else {
+                return Ok(());
+            };
+            let bytes = totals.len() * tile.blocks() * precision.size();
+            let sums = self.gpu.storage(bytes)?;
+            let params = self.gpu.uniform(&RefineParams {
+                stride: tile.stride as u32,
+                blocks: tile.blocks() as u32,
+            })?;
+            let pass = Pass {
+                pipeline,
+                buffers: &[&params, &tile.points, &self.jets, &list, &sums],
+                groups: [tile.blocks() as u32, neurons.len() as u32, symbols as u32],
+            };
+            if let Some(readback) = self.gpu.submit(&[pass], Some((&sums, bytes)))? {
+                let numbers = precision.numbers(&self.gpu.finish(readback)?);
+                for (total, blocks) in totals.iter_mut().zip(numbers.chunks(tile.blocks())) {
+                    *total += blocks.iter().sum::<f64>();
+                }
+            }
+            Ok(())
+        })?;
+        self.scale_local(&mut totals);
+        for ((score, neuron), sums) in scores
+            .iter_mut()
+            .zip(neurons)
+            .zip(totals.chunks(symbols * per_symbol))
+        {
+            score.add(&self.term.symbols, neuron, sums);
+        }
+        Ok(())
+    }
+
+    /// Puts in the activation's factors, which the shaders leave out.
+    fn scale_local(&self, totals: &mut [f64]) {
+        let (d, per_symbol) = (self.spec.dimension, sums_per_symbol(self.spec.dimension));
+        for (index, sums) in totals.chunks_mut(per_symbol).enumerate() {
+            let order = self.spec.orders[index % self.spec.orders.len()];
+            for (place, sum) in sums.iter_mut().enumerate() {
+                let more = match place {
+                    0 => 0,
+                    place if place < 2 + d => 1,
+                    _ => 2,
+                };
+                *sum *= self.spec.order_factor(order + more);
+            }
+        }
+    }
+}
+
+type Pending<'a> = (Readback, Vec<&'a ScoreRow>, usize, usize);
+
+/// Waits for sums over blocks and adds them to the scores in double precision.
+fn add_sums(
+    gpu: &Gpu,
+    precision: Precision,
+    pending: Option<Pending>,
+    scores: &mut [f64],
+) -> Result<(), GpuFailure> {
+    let Some((readback, rows, length, blocks)) = pending else {
+        return Ok(());
+    };
+    let numbers = precision.numbers(&gpu.finish(readback)?);
+    for (row, sums) in rows.iter().zip(numbers.chunks(length * blocks)) {
+        for (&(position, _), blocks) in row.offsets.iter().zip(sums.chunks(blocks)) {
+            scores[position] += blocks.iter().sum::<f64>();
+        }
+    }
+    Ok(())
+}

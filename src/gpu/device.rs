@@ -1,0 +1,251 @@
+//! One open device: pipelines, buffers, submissions, readback.
+
+use super::program::{Program, ProgramSpec};
+use super::{AdapterReport, DeviceError};
+use futures::channel::oneshot;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A submission that takes longer than this is given up as hung.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// An open GPU.
+pub struct Gpu {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    report: AdapterReport,
+    /// The first error that no scope caught, and a lost device.
+    fault: Arc<Mutex<Option<DeviceError>>>,
+}
+
+/// One dispatch: pipeline, buffers in the order of their bindings, workgroups.
+pub struct Pass<'a> {
+    /// What runs.
+    pub pipeline: &'a wgpu::ComputePipeline,
+    /// Binding 0, 1, …
+    pub buffers: &'a [&'a wgpu::Buffer],
+    /// Workgroups in x, y, z.
+    pub groups: [u32; 3],
+}
+
+/// Numbers on their way back from the device.
+pub struct Readback {
+    staging: wgpu::Buffer,
+    mapped: oneshot::Receiver<Result<(), wgpu::BufferAsyncError>>,
+    submission: wgpu::SubmissionIndex,
+}
+
+impl Gpu {
+    /// Opens an adapter with all the limits it has.
+    pub fn open(adapter: &wgpu::Adapter) -> Result<Self, DeviceError> {
+        let report = super::report(adapter);
+        let features = adapter.features() & (wgpu::Features::SHADER_F64 | wgpu::Features::TIMESTAMP_QUERY);
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("greedy-pde"),
+            required_features: features,
+            required_limits: adapter.limits(),
+            ..wgpu::DeviceDescriptor::default()
+        };
+        let opened = pollster::block_on(adapter.request_device(&descriptor));
+        let (device, queue) = opened.map_err(|error| DeviceError::NoDevice {
+            adapter: report.name.clone(),
+            reason: error.to_string(),
+        })?;
+        let fault = Arc::new(Mutex::new(None));
+        let noted = Arc::clone(&fault);
+        device.on_uncaptured_error(Arc::new(move |error| note(&noted, translate(&error))));
+        let noted = Arc::clone(&fault);
+        device.set_device_lost_callback(move |_, reason| note(&noted, DeviceError::Lost(reason)));
+        Ok(Self {
+            device,
+            queue,
+            report,
+            fault,
+        })
+    }
+
+    /// What this device is.
+    pub fn report(&self) -> &AdapterReport {
+        &self.report
+    }
+
+    /// The largest buffer a shader can see at once, in bytes.
+    pub fn largest_binding(&self) -> usize {
+        let limits = self.device.limits();
+        (limits.max_storage_buffer_binding_size as u64)
+            .min(limits.max_buffer_size)
+            .min(1 << 31)
+            .saturating_sub(1) as usize
+    }
+
+    /// The most workgroups in one dimension of a dispatch.
+    pub fn largest_dispatch(&self) -> usize {
+        self.device.limits().max_compute_workgroups_per_dimension as usize
+    }
+
+    /// Compiles a stage.
+    pub fn pipeline(
+        &self,
+        program: Program,
+        spec: &ProgramSpec,
+    ) -> Result<wgpu::ComputePipeline, DeviceError> {
+        self.checked(|device| {
+            let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+                label: Some(program.entry()),
+                source: wgpu::ShaderSource::Wgsl(program.wgsl(spec).into()),
+            });
+            device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some(program.entry()),
+                layout: None,
+                module: &module,
+                entry_point: Some(program.entry()),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                cache: None,
+            })
+        })
+    }
+
+    /// A buffer for shaders, of this many bytes.
+    pub fn storage(&self, bytes: usize) -> Result<wgpu::Buffer, DeviceError> {
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+        self.buffer(bytes, usage)
+    }
+
+    /// A storage buffer with contents.
+    pub fn upload(&self, bytes: &[u8]) -> Result<wgpu::Buffer, DeviceError> {
+        let buffer = self.storage(bytes.len())?;
+        self.queue.write_buffer(&buffer, 0, bytes);
+        Ok(buffer)
+    }
+
+    /// Constants of a dispatch.
+    pub fn uniform(&self, params: &impl bytemuck::NoUninit) -> Result<wgpu::Buffer, DeviceError> {
+        let bytes = bytemuck::bytes_of(params);
+        let buffer = self.buffer(
+            bytes.len(),
+            wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+        )?;
+        self.queue.write_buffer(&buffer, 0, bytes);
+        Ok(buffer)
+    }
+
+    fn buffer(&self, bytes: usize, usage: wgpu::BufferUsages) -> Result<wgpu::Buffer, DeviceError> {
+        self.checked(|device| {
+            device.create_buffer(&wgpu::BufferDescriptor {
+                label: None,
+                size: bytes.next_multiple_of(16).max(16) as u64,
+                usage,
+                mapped_at_creation: false,
+            })
+        })
+    }
+
+    /// Runs dispatches in order and starts to read a buffer's first bytes back, if one is named.
+    pub fn submit(
+        &self,
+        passes: &[Pass],
+        read: Option<(&wgpu::Buffer, usize)>,
+    ) -> Result<Option<Readback>, DeviceError> {
+        let staging = match read {
+            Some((_, bytes)) => {
+                Some(self.buffer(bytes, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)?)
+            }
+            None => None,
+        };
+        let submission = self.checked(|device| {
+            let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            for pass in passes {
+                let entries: Vec<wgpu::BindGroupEntry> = pass
+                    .buffers
+                    .iter()
+                    .enumerate()
+                    .map(|(binding, buffer)| wgpu::BindGroupEntry {
+                        binding: binding as u32,
+                        resource: buffer.as_entire_binding(),
+                    })
+                    .collect();
+                let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+                    label: None,
+                    layout: &pass.pipeline.get_bind_group_layout(0),
+                    entries: &entries,
+                });
+                let mut compute = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+                compute.set_pipeline(pass.pipeline);
+                compute.set_bind_group(0, &group, &[]);
+                let [x, y, z] = pass.groups;
+                compute.dispatch_workgroups(x, y, z);
+            }
+            if let (Some((source, _)), Some(staging)) = (read, &staging) {
+                encoder.copy_buffer_to_buffer(source, 0, staging, 0, staging.size());
+            }
+            self.queue.submit([encoder.finish()])
+        })?;
+        Ok(staging.map(|staging| {
+            let (sender, mapped) = oneshot::channel();
+            staging.map_async(wgpu::MapMode::Read, .., move |result| {
+                // Nobody waits any more if the readback was dropped.
+                let _ = sender.send(result);
+            });
+            Readback {
+                staging,
+                mapped,
+                submission,
+            }
+        }))
+    }
+
+    /// Waits for a readback.
+    pub fn finish(&self, mut readback: Readback) -> Result<Vec<u8>, DeviceError> {
+        let waited = self.device.poll(wgpu::PollType::Wait {
+            submission_index: Some(readback.submission.clone()),
+            timeout: Some(TIMEOUT),
+        });
+        self.fault()?;
+        waited.map_err(|error| DeviceError::Lost(error.to_string()))?;
+        match readback.mapped.try_recv() {
+            Ok(Some(Ok(()))) => {}
+            Ok(Some(Err(error))) => return Err(DeviceError::Lost(error.to_string())),
+            _ => return Err(DeviceError::Lost("a readback never arrived".to_string())),
+        }
+        let view = readback.staging.get_mapped_range(..);
+        let bytes = view
+            .map_err(|error| DeviceError::Refused(error.to_string()))?
+            .to_vec();
+        readback.staging.unmap();
+        Ok(bytes)
+    }
+
+    /// Does something with the device; errors become values instead of panics.
+    fn checked<T>(&self, action: impl FnOnce(&wgpu::Device) -> T) -> Result<T, DeviceError> {
+        self.fault()?;
+        let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let result = action(&self.device);
+        let refused = pollster::block_on(validation.pop());
+        let full = pollster::block_on(memory.pop());
+        match full.or(refused) {
+            Some(error) => Err(translate(&error)),
+            None => Ok(result),
+        }
+    }
+
+    fn fault(&self) -> Result<(), DeviceError> {
+        match self.fault.lock() {
+            Ok(fault) => fault.clone().map_or(Ok(()), Err),
+            Err(_) => Err(DeviceError::Lost("a callback panicked".to_string())),
+        }
+    }
+}
+
+fn note(place: &Mutex<Option<DeviceError>>, error: DeviceError) {
+    if let Ok(mut fault) = place.lock() {
+        fault.get_or_insert(error);
+    }
+}
+
+fn translate(error: &wgpu::Error) -> DeviceError {
+    match error {
+        wgpu::Error::OutOfMemory { .. } => DeviceError::OutOfMemory(error.to_string()),
+        _ => DeviceError::Refused(error.to_string()),
+    }
+}

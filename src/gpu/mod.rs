@@ -1,0 +1,135 @@
+//! GPUs: which there are, which to take, and how to talk to the one taken.
+
+mod device;
+mod program;
+
+pub use device::{Gpu, Pass, Readback};
+pub use program::{
+    BLOCK, ChannelsParams, JetsParams, Precision, Program, ProgramSpec, RefineParams, RiskParams,
+    ScoreParams, WORKGROUP,
+};
+
+use serde::Serialize;
+
+/// What a GPU, or its driver, refused to do.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DeviceError {
+    /// Nothing matches.
+    #[error("no GPU adapter{}; there are: {}", .wanted.as_ref().map_or(String::new(), |w| format!(" named like `{w}`")), if .available.is_empty() { "none (is a Vulkan driver installed?)".to_string() } else { .available.join(", ") })]
+    NoAdapter {
+        /// The name asked for.
+        wanted: Option<String>,
+        /// The names there are.
+        available: Vec<String>,
+    },
+    /// The adapter gives no device.
+    #[error("{adapter}: no device: {reason}")]
+    NoDevice {
+        /// Its name.
+        adapter: String,
+        /// What it said.
+        reason: String,
+    },
+    /// Too little memory on the device.
+    #[error("the device is out of memory: {0}")]
+    OutOfMemory(String),
+    /// The device is gone, or hangs.
+    #[error("the device was lost: {0}")]
+    Lost(String),
+    /// A fault of ours, or a feature that is not there.
+    #[error("the device refused a command: {0}")]
+    Refused(String),
+}
+
+/// An adapter as `greedy-pde devices` shows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AdapterReport {
+    /// Its name.
+    pub name: String,
+    /// Vulkan, Metal or Dx12.
+    pub backend: String,
+    /// Discrete, integrated, virtual, or cpu for a software adapter.
+    pub kind: String,
+    /// The driver.
+    pub driver: String,
+    /// Whether shaders may use 64-bit floats.
+    pub f64: bool,
+    /// Whether it can time its own work.
+    pub timestamps: bool,
+    /// The largest piece of memory a shader can see at once, in bytes.
+    pub largest_binding: u64,
+    /// Memory shared by a workgroup, in bytes.
+    pub workgroup_memory: u32,
+}
+
+/// Which adapter to take.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AdapterChoice {
+    /// A part of its name.
+    pub name: Option<String>,
+    /// Whether one that runs on the CPU will do.
+    pub software: bool,
+}
+
+fn instance() -> wgpu::Instance {
+    let backends = wgpu::Backends::from_env().unwrap_or(wgpu::Backends::PRIMARY);
+    wgpu::Instance::new(wgpu::InstanceDescriptor {
+        backends,
+        flags: wgpu::InstanceFlags::empty(),
+        ..wgpu::InstanceDescriptor::new_without_display_handle()
+    })
+}
+
+/// All adapters, the best first: real GPUs before software.
+fn adapters() -> Vec<wgpu::Adapter> {
+    let instance = instance();
+    let mut found = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+    found.sort_by_key(|adapter| match adapter.get_info().device_type {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    });
+    found
+}
+
+/// The adapters there are, the best first.
+pub fn list() -> Vec<AdapterReport> {
+    adapters().iter().map(report).collect()
+}
+
+fn report(adapter: &wgpu::Adapter) -> AdapterReport {
+    let info = adapter.get_info();
+    let limits = adapter.limits();
+    AdapterReport {
+        name: info.name,
+        backend: info.backend.to_string(),
+        kind: format!("{:?}", info.device_type).to_lowercase(),
+        driver: format!("{} {}", info.driver, info.driver_info).trim().to_string(),
+        f64: adapter.features().contains(wgpu::Features::SHADER_F64),
+        timestamps: adapter.features().contains(wgpu::Features::TIMESTAMP_QUERY),
+        largest_binding: u64::from(limits.max_storage_buffer_binding_size),
+        workgroup_memory: limits.max_compute_workgroup_storage_size,
+    }
+}
+
+/// The best adapter that fits the choice. `WGPU_ADAPTER_NAME` is honoured where no name is given.
+pub fn choose(choice: &AdapterChoice) -> Result<wgpu::Adapter, DeviceError> {
+    let wanted = choice
+        .name
+        .clone()
+        .or_else(|| std::env::var("WGPU_ADAPTER_NAME").ok());
+    let all = adapters();
+    let available: Vec<String> = all.iter().map(|adapter| adapter.get_info().name).collect();
+    let fits = |adapter: &wgpu::Adapter| {
+        let info = adapter.get_info();
+        let named = wanted
+            .as_ref()
+            .is_none_or(|wanted| info.name.to_lowercase().contains(&wanted.to_lowercase()));
+        named && (choice.software || info.device_type != wgpu::DeviceType::Cpu)
+    };
+    all.into_iter()
+        .find(fits)
+        .ok_or(DeviceError::NoAdapter { wanted, available })
+}
