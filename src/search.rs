@@ -114,51 +114,34 @@ fn cell_width(domain: &Domain, axis: usize, cells: usize) -> f64 {
     }
 }
 
-/// Scores that differ by less than this part of them count as equal: the first of them is taken, so
-/// that rounding does not choose between neurons that mirror each other.
-const TIE: f64 = 1e-7;
+/// Scores that differ by less than this part of the best count as equal …
+const SMALLEST_TIE: f64 = 1e-7;
+/// … and so do those within the rounding of their sums, but never by more than this part.
+const LARGEST_TIE: f64 = 1e-3;
 
-/// Candidates from the best score down.
+/// Candidates from the best score down. Of those that tie the first comes first, so that rounding does
+/// not choose between neurons that mirror each other.
 pub struct BestFirst<'a> {
     scores: &'a [f64],
-    /// Numbers of the candidates, best first as far as `sorted`.
-    order: Vec<u32>,
-    sorted: usize,
-    next: usize,
+    rounding: f64,
+    taken: Vec<bool>,
 }
 
 impl<'a> BestFirst<'a> {
-    /// The candidates with these scores; the largest |score| comes first, ties in order of number.
-    pub fn new(scores: &'a [f64]) -> Self {
+    /// The candidates with these scores, which are sums with an error of about `rounding`.
+    pub fn new(scores: &'a [f64], rounding: f64) -> Self {
         Self {
             scores,
-            order: (0..scores.len() as u32).collect(),
-            sorted: 0,
-            next: 0,
+            rounding,
+            taken: vec![false; scores.len()],
         }
     }
 
-    fn size(&self, place: usize) -> f64 {
-        self.scores[self.order[place] as usize].abs()
-    }
-
-    /// Sorts the next few: most steps need only the first.
-    fn sort_more(&mut self) {
-        const BATCH: usize = 64;
-        let scores = self.scores;
-        let better = |a: &u32, b: &u32| {
-            scores[*b as usize]
-                .abs()
-                .total_cmp(&scores[*a as usize].abs())
-                .then(a.cmp(b))
-        };
-        let rest = &mut self.order[self.sorted..];
-        let batch = (BATCH + self.sorted).min(rest.len());
-        if batch < rest.len() {
-            rest.select_nth_unstable_by(batch, better);
-        }
-        rest[..batch].sort_unstable_by(better);
-        self.sorted += batch;
+    fn left(&self) -> impl Iterator<Item = (usize, f64)> {
+        let pairs = self.scores.iter().zip(&self.taken).enumerate();
+        pairs
+            .filter(|(_, (_, taken))| !**taken)
+            .map(|(index, (score, _))| (index, score.abs()))
     }
 }
 
@@ -166,19 +149,10 @@ impl Iterator for BestFirst<'_> {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        if self.next == self.order.len() {
-            return None;
-        }
-        if self.next == self.sorted {
-            self.sort_more();
-        }
-        // The first in number of all that tie with the best left.
-        let tied = (1.0 - TIE) * self.size(self.next);
-        let first = (self.next..self.sorted)
-            .take_while(|&place| self.size(place) >= tied)
-            .min_by_key(|&place| self.order[place])?;
-        self.order[self.next..=first].rotate_right(1);
-        self.next += 1;
-        Some(self.order[self.next - 1] as usize)
+        let best = self.left().map(|(_, size)| size).fold(0.0, f64::max);
+        let tie = self.rounding.clamp(SMALLEST_TIE * best, LARGEST_TIE * best);
+        let (index, _) = self.left().find(|(_, size)| *size >= best - tie)?;
+        self.taken[index] = true;
+        Some(index)
     }
 }

@@ -15,6 +15,7 @@ use crate::error::SolveError;
 use crate::gpu::{DeviceError, Gpu, Precision};
 use crate::loss::Loss;
 use crate::network::{Network, Neuron};
+use crate::search::BestFirst;
 use std::sync::Arc;
 
 /// Points per tile on the device to begin with; halved when memory runs out.
@@ -216,6 +217,15 @@ impl GpuBackend {
         })
     }
 
+    /// Scores as the device computes them in the precision in force, without a second look in f64:
+    /// what `bench` times and tests compare.
+    pub fn raw_scores(&mut self, u: &Network, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        match self.device_scores(self.scoring, Source::gradient(u), along)? {
+            Some(scores) => Ok(scores),
+            None => self.cpu()?.gradient(u, along),
+        }
+    }
+
     /// Scores in f64: on the device if it can, else on the CPU.
     fn exact_gradient(&mut self, u: &Network, along: Candidates) -> Result<Vec<f64>, SolveError> {
         if self.has_f64()
@@ -281,7 +291,7 @@ impl GpuBackend {
 
 /// The best few and some spread evenly.
 fn probes(scores: &[f64]) -> Vec<usize> {
-    let mut chosen: Vec<usize> = crate::search::BestFirst::new(scores).take(PROBES / 4).collect();
+    let mut chosen: Vec<usize> = BestFirst::new(scores, 0.0).take(PROBES / 4).collect();
     let step = scores.len().div_ceil(PROBES).max(1);
     chosen.extend((0..scores.len()).step_by(step));
     chosen.sort_unstable();

@@ -1,5 +1,6 @@
 //! What users type: arguments, commands, exit codes.
 
+mod bench;
 mod check;
 mod devices;
 mod output;
@@ -37,6 +38,8 @@ enum Command {
     Solve(SolveArguments),
     /// Parse and validate only; print what would be solved.
     Check(CheckArguments),
+    /// Argmax throughput: a plain loop, the CPU path and the GPU path in one run.
+    Bench(BenchArguments),
     /// List the GPUs and software adapters, and the one that `auto` would take.
     Devices(DevicesArguments),
     /// Rerun a table of the paper and print ours beside the paper's.
@@ -154,6 +157,25 @@ struct CheckArguments {
 }
 
 #[derive(Debug, Args)]
+struct BenchArguments {
+    /// Take the adapter whose name contains this.
+    #[arg(long, value_name = "NAME")]
+    adapter: Option<String>,
+    /// Dimensions to measure.
+    #[arg(long, value_delimiter = ',', default_value = "1,2,10", value_name = "D,…")]
+    dimensions: Vec<usize>,
+    /// Numbers of points to measure.
+    #[arg(long, value_delimiter = ',', default_value = "100000,1000000", value_parser = count, value_name = "N,…")]
+    points: Vec<usize>,
+    /// Numbers of directions to measure, each with 64 offsets.
+    #[arg(long, value_delimiter = ',', default_value = "4,16", value_parser = count, value_name = "K,…")]
+    directions: Vec<usize>,
+    /// Print a JSON list on stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 struct DevicesArguments {
     /// Print a JSON list on stdout.
     #[arg(long)]
@@ -245,6 +267,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Solve(arguments) => solve::execute(arguments),
         Command::Check(arguments) => check::execute(arguments),
+        Command::Bench(arguments) => bench::execute(arguments),
         Command::Devices(arguments) => devices::execute(arguments),
         Command::Reproduce(arguments) => reproduce::execute(arguments),
     }

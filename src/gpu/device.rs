@@ -16,6 +16,8 @@ pub struct Gpu {
     report: AdapterReport,
     /// The first error that no scope caught, and a lost device.
     fault: Arc<Mutex<Option<DeviceError>>>,
+    /// Seconds that the device says it has worked, over all submissions that were read back.
+    busy: Mutex<f64>,
 }
 
 /// One dispatch: pipeline, buffers in the order of their bindings, workgroups.
@@ -33,6 +35,15 @@ pub struct Readback {
     staging: wgpu::Buffer,
     mapped: oneshot::Receiver<Result<(), wgpu::BufferAsyncError>>,
     submission: wgpu::SubmissionIndex,
+    /// When the first pass began and the last ended, in ticks.
+    clock: Option<wgpu::Buffer>,
+}
+
+/// Two timestamps on the device and their way back.
+struct Clock {
+    queries: wgpu::QuerySet,
+    resolved: wgpu::Buffer,
+    staging: wgpu::Buffer,
 }
 
 impl Gpu {
@@ -61,7 +72,15 @@ impl Gpu {
             queue,
             report,
             fault,
+            busy: Mutex::new(0.0),
         })
+    }
+
+    /// Seconds that the device worked on submissions read back so far, by its own clock, if it has one.
+    pub fn busy_seconds(&self) -> Option<f64> {
+        self.report
+            .timestamps
+            .then(|| self.busy.lock().map_or(0.0, |busy| *busy))
     }
 
     /// What this device is.
@@ -72,7 +91,8 @@ impl Gpu {
     /// The largest buffer a shader can see at once, in bytes.
     pub fn largest_binding(&self) -> usize {
         let limits = self.device.limits();
-        (limits.max_storage_buffer_binding_size as u64)
+        limits
+            .max_storage_buffer_binding_size
             .min(limits.max_buffer_size)
             .min(1 << 31)
             .saturating_sub(1) as usize
@@ -152,9 +172,13 @@ impl Gpu {
             }
             None => None,
         };
+        let clock = match read {
+            Some(_) if self.report.timestamps => Some(self.clock()?),
+            _ => None,
+        };
         let submission = self.checked(|device| {
             let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            for pass in passes {
+            for (index, pass) in passes.iter().enumerate() {
                 let entries: Vec<wgpu::BindGroupEntry> = pass
                     .buffers
                     .iter()
@@ -169,17 +193,32 @@ impl Gpu {
                     layout: &pass.pipeline.get_bind_group_layout(0),
                     entries: &entries,
                 });
-                let mut compute = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+                let mut compute = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                    label: None,
+                    timestamp_writes: clock.as_ref().map(|clock| wgpu::ComputePassTimestampWrites {
+                        query_set: &clock.queries,
+                        beginning_of_pass_write_index: (index == 0).then_some(0),
+                        end_of_pass_write_index: (index + 1 == passes.len()).then_some(1),
+                    }),
+                });
                 compute.set_pipeline(pass.pipeline);
                 compute.set_bind_group(0, &group, &[]);
                 let [x, y, z] = pass.groups;
                 compute.dispatch_workgroups(x, y, z);
+            }
+            if let Some(clock) = &clock {
+                encoder.resolve_query_set(&clock.queries, 0..2, &clock.resolved, 0);
+                encoder.copy_buffer_to_buffer(&clock.resolved, 0, &clock.staging, 0, 16);
             }
             if let (Some((source, _)), Some(staging)) = (read, &staging) {
                 encoder.copy_buffer_to_buffer(source, 0, staging, 0, staging.size());
             }
             self.queue.submit([encoder.finish()])
         })?;
+        let clock = clock.map(|clock| {
+            clock.staging.map_async(wgpu::MapMode::Read, .., |_| {});
+            clock.staging
+        });
         Ok(staging.map(|staging| {
             let (sender, mapped) = oneshot::channel();
             staging.map_async(wgpu::MapMode::Read, .., move |result| {
@@ -190,8 +229,40 @@ impl Gpu {
                 staging,
                 mapped,
                 submission,
+                clock,
             }
         }))
+    }
+
+    fn clock(&self) -> Result<Clock, DeviceError> {
+        let queries = self.checked(|device| {
+            device.create_query_set(&wgpu::QuerySetDescriptor {
+                label: None,
+                ty: wgpu::QueryType::Timestamp,
+                count: 2,
+            })
+        })?;
+        Ok(Clock {
+            queries,
+            resolved: self.buffer(
+                16,
+                wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+            )?,
+            staging: self.buffer(16, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)?,
+        })
+    }
+
+    /// Adds what the device's clock says of a submission.
+    fn note_time(&self, clock: &wgpu::Buffer) {
+        let Ok(view) = clock.get_mapped_range(..) else {
+            return;
+        };
+        let ticks: Vec<u64> = bytemuck::pod_collect_to_vec(&view[..16]);
+        let seconds =
+            ticks[1].saturating_sub(ticks[0]) as f64 * f64::from(self.queue.get_timestamp_period()) * 1e-9;
+        if let Ok(mut busy) = self.busy.lock() {
+            *busy += seconds;
+        }
     }
 
     /// Waits for a readback.
@@ -206,6 +277,9 @@ impl Gpu {
             Ok(Some(Ok(()))) => {}
             Ok(Some(Err(error))) => return Err(DeviceError::Lost(error.to_string())),
             _ => return Err(DeviceError::Lost("a readback never arrived".to_string())),
+        }
+        if let Some(clock) = &readback.clock {
+            self.note_time(clock);
         }
         let view = readback.staging.get_mapped_range(..);
         let bytes = view

@@ -109,7 +109,7 @@ fn report(adapter: &wgpu::Adapter) -> AdapterReport {
         driver: format!("{} {}", info.driver, info.driver_info).trim().to_string(),
         f64: adapter.features().contains(wgpu::Features::SHADER_F64),
         timestamps: adapter.features().contains(wgpu::Features::TIMESTAMP_QUERY),
-        largest_binding: u64::from(limits.max_storage_buffer_binding_size),
+        largest_binding: limits.max_storage_buffer_binding_size,
         workgroup_memory: limits.max_compute_workgroup_storage_size,
     }
 }

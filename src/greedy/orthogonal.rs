@@ -18,6 +18,8 @@ const MAX_REFUSALS: usize = 60;
 const MAX_DEPENDENT: usize = 200;
 /// Scores below this part of the first are rounding.
 const NOISE: f64 = 1e-15;
+/// The error of scores, as a part of the first: they are sums of terms that do not shrink.
+const ROUNDING: f64 = 2e-13;
 /// The loss on the validation points may rise by this part of its size: rounding.
 const GUARD_ROUNDING: f64 = 1e-14;
 /// Memory up to which the values at the points are held for the robust projection.
@@ -195,7 +197,8 @@ impl<'a> Run<'a> {
         }
         self.timings.argmax += started.elapsed();
         let (mut refusals, mut dependent) = (0, 0);
-        for index in BestFirst::new(&scores) {
+        let rounding = ROUNDING * self.first_score.unwrap_or(0.0);
+        for index in BestFirst::new(&scores, rounding) {
             let signed = scores[index];
             let score = signed.abs();
             let first = *self.first_score.get_or_insert(score);

@@ -1,4 +1,8 @@
-//! Runs the program as a user does.
+//! What several test files share: running the program as a user does, the laws of a backend.
+
+#![allow(dead_code)]
+
+pub mod laws;
 
 use std::path::Path;
 use std::process::{Command, Output};
