@@ -12,16 +12,19 @@ fn derivative(m: u32, z: real) -> real {
     return value;
 }
 
-// Σ_m q_m σ^(m)(z) by Horner's rule.
-fn response(q: ptr<function, array<real, TOP_ORDER + 1u>>, z: real) -> real {
-    let r = max(z, real(0.0));
-    var value = (*q)[0];
+// Σ_m q_m σ^(m)(z) by Horner's rule, for four z at once.
+fn response(q: ptr<function, array<real, TOP_ORDER + 1u>>, z: real4) -> real4 {
+    let r = max(z, real4(real(0.0)));
+    var value = real4((*q)[0]);
     for (var m = 1u; m <= TOP_ORDER; m++) {
-        value = value * r + (*q)[m];
+        value = value * r + real4((*q)[m]);
     }
     for (var i = TOP_ORDER; i < POWER; i++) {
         value *= r;
     }
-    // Only the step function is not zero by itself at r = 0.
-    return select(real(0.0), value, z > real(0.0));
+    if TOP_ORDER < POWER {
+        return value;
+    }
+    // The step function is not zero by itself at r = 0.
+    return select(real4(real(0.0)), value, z > real4(real(0.0)));
 }

@@ -1,7 +1,7 @@
 // The scores of directions × offsets: one workgroup per block of points and row of OFFSETS offsets.
 //
 // t = ω·x and the channels along ω are computed once per point and shared by all offsets of the row.
-// Sums stay inside a block of BLOCK points; the host adds the blocks in double precision.
+// Offsets go four at a time. Sums stay inside a block of BLOCK points; the host adds the blocks in double precision.
 
 struct ScoreParams {
     stride: u32,
@@ -20,10 +20,11 @@ var<workgroup> lanes: array<real, WORKGROUP * OFFSETS>;
 fn score_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = group.y;
     let start = row * (DIMENSION + SYMBOLS + OFFSETS);
-    var total: array<real, OFFSETS>;
-    var bias: array<real, OFFSETS>;
-    for (var j = 0u; j < OFFSETS; j++) {
-        bias[j] = rows[start + DIMENSION + SYMBOLS + j];
+    var total: array<real4, OFFSETS / 4u>;
+    var bias: array<real4, OFFSETS / 4u>;
+    for (var j = 0u; j < OFFSETS / 4u; j++) {
+        let first = start + DIMENSION + SYMBOLS + 4u * j;
+        bias[j] = real4(rows[first], rows[first + 1u], rows[first + 2u], rows[first + 3u]);
     }
     for (var step = 0u; step < BLOCK / WORKGROUP; step++) {
         let i = group.x * BLOCK + step * WORKGROUP + lane;
@@ -35,12 +36,14 @@ fn score_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
         for (var c = 0u; c < SYMBOLS; c++) {
             q[ORDERS[c]] += rows[start + DIMENSION + c] * channels[c * params.stride + i];
         }
-        for (var j = 0u; j < OFFSETS; j++) {
-            total[j] += response(&q, t + bias[j]);
+        for (var j = 0u; j < OFFSETS / 4u; j++) {
+            total[j] += response(&q, real4(t) + bias[j]);
         }
     }
-    for (var j = 0u; j < OFFSETS; j++) {
-        lanes[j * WORKGROUP + lane] = total[j];
+    for (var j = 0u; j < OFFSETS / 4u; j++) {
+        for (var k = 0u; k < 4u; k++) {
+            lanes[(4u * j + k) * WORKGROUP + lane] = total[j][k];
+        }
     }
     workgroupBarrier();
     for (var j = lane; j < OFFSETS; j += WORKGROUP) {

@@ -21,12 +21,14 @@ fn derivative(m: u32, z: real) -> real {
     return polynomial(m, base(z));
 }
 
-// Σ_m q_m σ^(m)(z).
-fn response(q: ptr<function, array<real, TOP_ORDER + 1u>>, z: real) -> real {
-    let s = base(z);
-    var value = real(0.0);
-    for (var m = 0u; m <= TOP_ORDER; m++) {
-        value += (*q)[m] * polynomial(m, s);
+// Σ_m q_m σ^(m)(z), for four z at once.
+fn response(q: ptr<function, array<real, TOP_ORDER + 1u>>, z: real4) -> real4 {
+    var sums: real4;
+    for (var lane = 0u; lane < 4u; lane++) {
+        let s = base(z[lane]);
+        for (var m = 0u; m <= TOP_ORDER; m++) {
+            sums[lane] += (*q)[m] * polynomial(m, s);
+        }
     }
-    return value;
+    return sums;
 }

@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 /// Neurons per dispatch of the jets: keeps every invocation's loops short.
 const NEURON_BATCH: usize = 256;
+/// Offsets per row where a direction has only a few.
+const SHORT_ROW: usize = 4;
 /// Evaluations per submission: a desktop driver kills what takes seconds.
 const SUBMISSION_WORK: usize = 1 << 31;
 /// Bytes of sums that come down per submission.
@@ -80,8 +82,8 @@ struct Pipelines {
     channels: wgpu::ComputePipeline,
     risk: wgpu::ComputePipeline,
     score: wgpu::ComputePipeline,
-    /// For rows of a single offset.
-    score_one: wgpu::ComputePipeline,
+    /// For rows of few offsets.
+    score_short: wgpu::ComputePipeline,
     refine: Option<wgpu::ComputePipeline>,
 }
 
@@ -126,8 +128,8 @@ impl DeviceTerm {
             .min(term.points.len())
             .min(fits)
             .next_multiple_of(BLOCK);
-        let one = ProgramSpec {
-            offsets: 1,
+        let short = ProgramSpec {
+            offsets: SHORT_ROW,
             ..spec.clone()
         };
         let pipelines = Pipelines {
@@ -135,7 +137,7 @@ impl DeviceTerm {
             channels: gpu.pipeline(Program::Channels, &spec)?,
             risk: gpu.pipeline(Program::Risk, &spec)?,
             score: gpu.pipeline(Program::Score, &spec)?,
-            score_one: gpu.pipeline(Program::Score, &one)?,
+            score_short: gpu.pipeline(Program::Score, &short)?,
             refine: None,
         };
         let jets = gpu.storage(options.tile * spec.orders.len() * options.precision.size())?;
@@ -221,15 +223,15 @@ impl DeviceTerm {
         scores: &mut [f64],
     ) -> Result<(), GpuFailure> {
         let network = self.upload_network(source.network)?;
-        let (single, long): (Vec<&ScoreRow>, Vec<&ScoreRow>) =
-            plan.rows.iter().partition(|row| row.offsets.len() == 1);
+        let (short, long): (Vec<&ScoreRow>, Vec<&ScoreRow>) =
+            plan.rows.iter().partition(|row| row.offsets.len() <= SHORT_ROW);
         let mut pending: VecDeque<(Readback, Vec<&ScoreRow>, usize, usize)> = VecDeque::new();
         let precision = self.options.precision;
         self.for_each_tile(|tile| {
             self.make_channels(tile, &network, source)?;
             for (rows, length, pipeline) in [
                 (&long, self.options.row, &self.pipelines.score),
-                (&single, 1, &self.pipelines.score_one),
+                (&short, SHORT_ROW, &self.pipelines.score_short),
             ] {
                 for batch in rows.chunks(self.rows_per_submission(tile, length)) {
                     let readback = self.submit_scores(tile, batch, length, pipeline)?;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// Invocations per workgroup.
 pub const WORKGROUP: usize = 64;
 /// Points per workgroup: f32 sums stay inside such a block.
-pub const BLOCK: usize = 2048;
+pub const BLOCK: usize = 4096;
 
 /// The kind of number a shader works with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,7 +71,7 @@ pub struct ProgramSpec {
     pub orders: Vec<usize>,
     /// How the density uses its columns.
     pub layout: DensityLayout,
-    /// Offsets per row of scores.
+    /// Offsets per row of scores: a multiple of 4.
     pub offsets: usize,
 }
 
@@ -182,7 +182,8 @@ impl ProgramSpec {
         let symbols = self.orders.len();
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "alias real = {};", self.precision.name());
+        let name = self.precision.name();
+        let _ = writeln!(text, "alias real = {name};\nalias real4 = vec4<{name}>;");
         for (name, value) in [
             ("DIMENSION", self.dimension),
             ("SYMBOLS", symbols),
