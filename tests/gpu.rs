@@ -203,10 +203,18 @@ fn no_invocation_loops_too_long() {
     let per_lane = gpu::BLOCK / gpu::WORKGROUP;
     for spec in specs() {
         let (d, c) = (spec.dimension, spec.orders.len());
-        let response = 10;
-        let score = per_lane * (d + c + spec.offsets * response) + spec.offsets * gpu::WORKGROUP;
-        let refine = per_lane * (d * d + 3 * response) + spec.refine_sums() * gpu::WORKGROUP;
-        let jets = 256 * (d + c * response);
+        let top = spec.orders.iter().max().unwrap() + 1;
+        // Powers of ReLU, or one polynomial per order in the value of a smooth activation.
+        let polynomials = spec.activation.derivative_polynomials();
+        let derivative = polynomials.iter().map(|row| row.len()).max().unwrap_or(4) + 1;
+        let response = if polynomials.is_empty() {
+            8
+        } else {
+            top * derivative
+        };
+        let score = per_lane * (d + c + spec.offsets / 4 * (response + 1)) + spec.offsets * gpu::WORKGROUP;
+        let refine = per_lane * (d * d + 3 * derivative) + spec.refine_sums() * gpu::WORKGROUP;
+        let jets = 256 * (d + c * (derivative + 1));
         for trips in [score, refine, jets] {
             assert!(trips < 50_000, "{trips} trips in {spec:?}");
         }
