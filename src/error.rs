@@ -29,6 +29,12 @@ pub enum SolveError {
         /// How many neurons there were.
         neurons: usize,
     },
+    /// Something this combination of settings has no code for.
+    #[error("not provided: {0}")]
+    Unsupported(&'static str),
+    /// The observer asked to stop before there was a result.
+    #[error("interrupted")]
+    Interrupted,
     /// No GPU, though one was asked for.
     #[error(transparent)]
     Device(#[from] crate::gpu::DeviceError),

@@ -1,12 +1,17 @@
 //! From a problem to a report: points, backend, algorithm and errors put together.
 
-use crate::backend::{AnyBackend, CpuBackend, CpuOptions, GpuBackend, GpuOptions, PrecisionChoice};
+use crate::backend::{
+    AnyBackend, AxisBins, CpuBackend, CpuOptions, GpuBackend, GpuOptions, MomentBackend, MomentTables,
+    PrecisionChoice,
+};
+use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::gpu::{self, Gpu};
 use crate::greedy::{self, OrthogonalParams, Outcome, State, Step};
+use crate::loss::Loss;
 use crate::network::Network;
 use crate::norms::ErrorMeter;
-use crate::problem::{Algorithm, Problem, Purpose};
+use crate::problem::{Algorithm, DirectionKind, Problem, Purpose};
 use crate::report::{Report, Row, Seconds};
 use crate::search;
 use std::ops::ControlFlow;
@@ -40,6 +45,19 @@ pub struct RunOptions {
     pub resume: Option<(State, Vec<Row>)>,
 }
 
+/// What an observer of the run sees.
+pub enum Event<'a> {
+    /// A pass over the points is under way.
+    Points {
+        /// How many are done.
+        done: usize,
+        /// How many there are.
+        total: usize,
+    },
+    /// A step was taken.
+    Step(Progress<'a>),
+}
+
 /// A step as an observer of the run sees it.
 pub struct Progress<'a> {
     /// The figures; errors only at the n where they are measured.
@@ -58,14 +76,20 @@ pub struct Progress<'a> {
 pub fn run(
     problem: &Problem,
     options: &RunOptions,
-    observer: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
 ) -> Result<(Report, Network), SolveError> {
     let started = Instant::now();
     let neurons = problem.settings.neurons;
     let gpu = open_gpu(options)?;
-    let mut training = backend(problem, Purpose::Training, gpu.as_ref(), options)?;
+    let mut training = backend(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
     let mut validation = match problem.settings.guard {
-        true => Some(backend(problem, Purpose::Validation, gpu.as_ref(), options)?),
+        true => Some(backend(
+            problem,
+            Purpose::Validation,
+            gpu.as_ref(),
+            options,
+            observer,
+        )?),
         false => None,
     };
     let points_time = started.elapsed();
@@ -102,13 +126,13 @@ pub fn run(
         if reported {
             rows.push(row.clone());
         }
-        let flow = observer(&Progress {
+        let flow = observer(&Event::Step(Progress {
             row: &row,
             reported,
             network: step.network,
             state: step.state,
             last: step.last,
-        });
+        }));
         last = Some(row);
         Ok(flow)
     };
@@ -193,6 +217,7 @@ fn backend(
     purpose: Purpose,
     gpu: Option<&Arc<Gpu>>,
     options: &RunOptions,
+    observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
 ) -> Result<Box<AnyBackend>, SolveError> {
     let loss = problem.loss(problem.settings.neurons, purpose)?;
     let activation = problem.dictionary.activation;
@@ -200,7 +225,10 @@ fn backend(
         cache_bytes: problem.quadrature.cache_bytes,
     };
     Ok(match gpu {
-        None => Box::new(CpuBackend::new(loss, activation, cpu)?),
+        None => match table_axes(problem, &loss) {
+            Some((power, axes)) => Box::new(moment_backend(problem, loss, power, axes, observer)?),
+            None => Box::new(CpuBackend::new(loss, activation, cpu)?),
+        },
         Some(gpu) => {
             let options = GpuOptions {
                 precision: options.precision,
@@ -216,6 +244,49 @@ fn backend(
             )?)
         }
     })
+}
+
+/// Below this many points a table has more cells than it saves.
+const TABLES_FROM: usize = 20_000;
+/// Tables larger than this are not made.
+const TABLE_BYTES: usize = 4 << 30;
+
+/// The power and bins of moment tables, where these are the better way: neurons along several axes.
+pub fn table_axes(problem: &Problem, loss: &Loss) -> Option<(usize, Vec<AxisBins>)> {
+    let power = problem.dictionary.activation.relu_power()?;
+    let term = loss.terms.first()?;
+    let axes = search::axis_bins(&problem.dictionary, &problem.domain, &problem.quadrature.rule);
+    let fits = problem.dictionary.directions == DirectionKind::Axes
+        && problem.dimension() > 1
+        && matches!(problem.domain, Domain::Box { .. })
+        && term.points.len() >= TABLES_FROM
+        && loss.is_quadratic()
+        && MomentTables::fits(term)
+        && axes.iter().all(|axis| axis.count <= usize::from(u16::MAX))
+        && MomentTables::bytes(power, &axes) <= TABLE_BYTES;
+    fits.then_some((power, axes))
+}
+
+fn moment_backend(
+    problem: &Problem,
+    mut loss: Loss,
+    power: usize,
+    axes: Vec<AxisBins>,
+    observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
+) -> Result<MomentBackend, SolveError> {
+    let inside = loss.terms.remove(0);
+    let mut on_points = |done, total| observer(&Event::Points { done, total });
+    let tables = MomentTables::new(&inside, power, axes, &mut on_points)?;
+    let rest = match loss.terms.is_empty() {
+        true => None,
+        false => {
+            let cpu = CpuOptions {
+                cache_bytes: problem.quadrature.cache_bytes,
+            };
+            Some(CpuBackend::new(loss, problem.dictionary.activation, cpu)?)
+        }
+    };
+    Ok(MomentBackend::new(tables, inside.points.len(), rest))
 }
 
 fn measure(meter: Option<&ErrorMeter>, network: &Network, row: &mut Row) -> Result<Duration, SolveError> {

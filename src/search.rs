@@ -1,5 +1,6 @@
 //! Which neurons a step looks at, and the best of them.
 
+use crate::backend::AxisBins;
 use crate::candidates::{Grid, Knots, Line};
 use crate::domain::Domain;
 use crate::points::{Rule, philox_uniforms};
@@ -78,6 +79,23 @@ fn axes(dimension: usize) -> Vec<Vec<f64>> {
 /// On a Gauss mesh they lie on the cells' own scale and, along an axis, on the cells' edges: a kink
 /// inside a cell is what the rule integrates worst, and the argmax would choose by that error.
 fn knots(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[f64]) -> Knots {
+    let (low, step, steps) = steps_inside(dictionary, domain, rule, omega);
+    // A knot τ serves σ(ω·x − τ), bias −τ, and σ(τ − ω·x), bias τ.
+    let [bias_low, bias_high] = dictionary.bias;
+    let first = ((bias_low.min(-bias_high) - low) / step).ceil();
+    let last = ((bias_high.max(-bias_low) - low) / step).floor();
+    // Outside the domain all neurons are polynomials: one domain's width of them on each side is plenty.
+    let first = first.max(-(steps as f64));
+    let last = last.min(2.0 * steps as f64);
+    Knots {
+        first: low + first * step,
+        step,
+        count: (last - first).max(0.0) as usize + 1,
+    }
+}
+
+/// The steps between knots along a direction inside the domain: where they begin, their width, how many.
+fn steps_inside(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[f64]) -> (f64, f64, usize) {
     let (low, high) = domain.extent(omega);
     let steps = match (dictionary.offsets, rule) {
         (Some(steps), _) => steps,
@@ -92,19 +110,18 @@ fn knots(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[f64]) -
         }
         (None, _) => DEFAULT_OFFSETS,
     };
-    let step = (high - low) / steps as f64;
-    // A knot τ serves σ(ω·x − τ), bias −τ, and σ(τ − ω·x), bias τ.
-    let [bias_low, bias_high] = dictionary.bias;
-    let first = ((bias_low.min(-bias_high) - low) / step).ceil();
-    let last = ((bias_high.max(-bias_low) - low) / step).floor();
-    // Outside the domain all neurons are polynomials: one domain's width of them on each side is plenty.
-    let first = first.max(-(steps as f64));
-    let last = last.min(2.0 * steps as f64);
-    Knots {
-        first: low + first * step,
-        step,
-        count: (last - first).max(0.0) as usize + 1,
-    }
+    (low, (high - low) / steps as f64, steps)
+}
+
+/// The bins between the knots of each axis.
+pub fn axis_bins(dictionary: &Dictionary, domain: &Domain, rule: &Rule) -> Vec<AxisBins> {
+    axes(domain.dimension())
+        .iter()
+        .map(|omega| {
+            let (low, step, count) = steps_inside(dictionary, domain, rule, omega);
+            AxisBins { low, step, count }
+        })
+        .collect()
 }
 
 fn cell_width(domain: &Domain, axis: usize, cells: usize) -> f64 {

@@ -7,12 +7,14 @@ mod cpu;
 mod device_term;
 mod gpu;
 mod local;
+mod moments;
 mod plan;
 mod rows;
 
 pub use cpu::{CpuBackend, CpuOptions};
 pub use gpu::{GpuBackend, GpuOptions, PrecisionChoice};
 pub use local::LocalScore;
+pub use moments::{AxisBins, MomentBackend, MomentTables};
 
 use crate::activation::Activation;
 use crate::candidates::Candidates;

@@ -55,6 +55,15 @@ const TABLES: &[TableSpec] = &[
         guard: false,
     },
     TableSpec {
+        name: "table10",
+        title: "example 5, 10-D, 100 million Halton points, energy, OGA",
+        config: include_str!("../../configs/ex5_elliptic_10d.toml"),
+        paper: include_str!("../../configs/paper/table10.csv"),
+        decides: &["l2", "h1"],
+        exceptions: &[],
+        guard: true,
+    },
+    TableSpec {
         name: "table06",
         title: "example 2, three peaks, energy, OGA",
         config: include_str!("../../configs/ex2_three_peaks.toml"),
@@ -199,8 +208,8 @@ fn compute(
             ..arguments.backend.run_options()
         };
         let progress = ProgressLine::new(neurons, arguments.quiet);
-        let (report, _) = run(&problem, &options, &mut |step| {
-            progress.step(step.row, step.reported);
+        let (report, _) = run(&problem, &options, &mut |event| {
+            progress.show(event);
             ControlFlow::Continue(())
         })?;
         progress.finish();

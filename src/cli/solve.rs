@@ -3,10 +3,11 @@
 use super::output::{Existing, Output};
 use super::progress::ProgressLine;
 use super::{Failure, SolveArguments, table, use_threads};
+use greedy_pde::error::SolveError;
 use greedy_pde::greedy::Stopped;
 use greedy_pde::problem::{Problem, ProblemError};
 use greedy_pde::report::Report;
-use greedy_pde::run::{RunOptions, run};
+use greedy_pde::run::{Event, RunOptions, run};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,8 +40,14 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
     let interrupted = interrupt_flag();
     let progress = ProgressLine::new(problem.settings.neurons, arguments.quiet);
     let mut failure = None;
-    let result = run(&problem, &options, &mut |step| {
-        progress.step(step.row, step.reported);
+    let result = run(&problem, &options, &mut |event| {
+        progress.show(event);
+        let Event::Step(step) = event else {
+            return match interrupted.load(Ordering::Relaxed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            };
+        };
         if let Err(error) = output.step(step) {
             failure = Some(error);
             return ControlFlow::Break(());
@@ -54,6 +61,10 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
     progress.finish();
     if let Some(failure) = failure {
         return Err(failure);
+    }
+    if result == Err(SolveError::Interrupted) {
+        eprintln!("interrupted in the pass over the points, before the first neuron");
+        return Err(Failure::Interrupted);
     }
     let (report, network) = result?;
     if report.stopped == Stopped::Interrupted {

@@ -9,6 +9,7 @@ mod graph;
 mod lower;
 mod parse;
 mod program;
+mod trigonometry;
 
 pub use graph::{Function, Graph, MultiIndex, Node, NodeId};
 pub use lower::{Scope, Value};

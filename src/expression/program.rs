@@ -1,6 +1,7 @@
 //! The graph laid out as instructions on blocks of points.
 
 use super::graph::power;
+use super::trigonometry;
 use super::{Function, Graph, MultiIndex, Node, NodeId};
 use multiversion::multiversion;
 
@@ -210,6 +211,12 @@ fn execute(
         }
         Operation::Apply(Function::Sqrt, a) => map(result, &registers[a], f64::sqrt),
         Operation::Apply(Function::Abs, a) => map(result, &registers[a], f64::abs),
+        Operation::Apply(Function::Sin, a) if trigonometry::in_range(&registers[a][..length]) => {
+            map(result, &registers[a], trigonometry::sin);
+        }
+        Operation::Apply(Function::Cos, a) if trigonometry::in_range(&registers[a][..length]) => {
+            map(result, &registers[a], trigonometry::cos);
+        }
         Operation::Apply(function, a) => {
             for (result, &a) in result.iter_mut().zip(&registers[a][..length]) {
                 *result = function.value(a);

@@ -17,7 +17,7 @@ pub use sweep::Sweep;
 pub const SPLINE_FROM: usize = 12;
 
 /// Moves a polynomial Σ cᵣ (t − a)ʳ to the centre a + h, in place.
-fn taylor_shift(coefficients: &mut [f64], h: f64) {
+pub(crate) fn taylor_shift(coefficients: &mut [f64], h: f64) {
     // Repeated synthetic division.
     let degree = coefficients.len() - 1;
     for low in 0..degree {
