@@ -7,8 +7,9 @@ use crate::points::TILE;
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 
-/// Points per block of the pass: sorted by bin, a few hundred share a row of a table.
-const BLOCK: usize = 16 * TILE;
+/// Points per block of the pass. All tables together are far larger than any cache and go through it
+/// once per block; sorted by bin, thousands of points share a row of a table while it is there.
+const BLOCK: usize = 64 * TILE;
 
 /// The bins of one axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +37,7 @@ pub struct MomentTables {
     pub power: usize,
     /// The bins of each axis.
     pub axes: Vec<AxisBins>,
-    /// Per pair i < j: Σ w a₀ δᵢᵖ δⱼ^q with p, q ≤ k, for bin of i, bin of j, p, q.
+    /// Per pair i < j: Σ w a₀ δᵢᵖ δⱼ^q with p, q ≤ k, for bin of i, bin of j, p, q (rows of q padded).
     pairs: Vec<Vec<f64>>,
     /// Per axis and bin: Σ w a₀ δᵖ with p ≤ 2k.
     pub values: Vec<Vec<f64>>,
@@ -57,14 +58,26 @@ struct Roles {
     slopes: Vec<(Option<usize>, Option<usize>)>,
 }
 
-/// The numbers of a block of points, column by column.
+/// Per point of a block along one axis: distance from the left edge of its bin, and the bin.
+type Places = Vec<(f64, u32)>;
+
+/// The points of a block in the order of their bins along one axis.
+struct Sorted {
+    /// w a₀, the distance from the left edge, the point.
+    points: Vec<(f64, f64, u32)>,
+    /// Where each bin begins.
+    starts: Vec<u32>,
+}
+
+/// The numbers of a block of points.
 struct Block {
-    /// Per axis: bin and distance from its left edge.
-    bins: Vec<Vec<u16>>,
-    deltas: Vec<Vec<f64>>,
-    /// Per axis: the points in the order of their bins.
-    orders: Vec<Vec<u32>>,
+    axes: Vec<Places>,
     columns: Vec<Vec<f64>>,
+}
+
+/// Numbers per row of a cell, padded so that vector instructions fit.
+fn row_width(power: usize) -> usize {
+    (power + 1).next_power_of_two()
 }
 
 /// The place of the pair i < j among d axes.
@@ -75,7 +88,7 @@ fn pair_place(i: usize, j: usize, d: usize) -> usize {
 impl MomentTables {
     /// The memory that tables take, in bytes.
     pub fn bytes(power: usize, axes: &[AxisBins]) -> usize {
-        let cell = 8 * (power + 1) * (power + 1);
+        let cell = 8 * (power + 1) * row_width(power);
         let mut sum = 0usize;
         for (i, a) in axes.iter().enumerate() {
             for b in &axes[i + 1..] {
@@ -111,7 +124,7 @@ impl MomentTables {
             for j in i + 1..d {
                 pairs.push(vec![
                     0.0;
-                    axes[i].count * axes[j].count * (power + 1) * (power + 1)
+                    axes[i].count * axes[j].count * (power + 1) * row_width(power)
                 ]);
             }
         }
@@ -150,59 +163,46 @@ impl MomentTables {
             .collect();
         let parts: Vec<TermTile> = parts.into_iter().collect::<Result<_, _>>()?;
         let weighted: Vec<Vec<Vec<f64>>> = parts.par_iter().map(|part| term.weighted_columns(part)).collect();
-        let columns = (0..term.layout().columns())
-            .map(|c| {
-                weighted
-                    .iter()
-                    .flat_map(|columns| columns[c].iter().copied())
-                    .collect()
-            })
+        let columns: Vec<Vec<f64>> = (0..term.layout().columns())
+            .map(|c| weighted.iter().flat_map(|columns| &columns[c]).copied().collect())
             .collect();
-        let located: Vec<(Vec<u16>, Vec<f64>, Vec<u32>)> = self
+        let axes = self
             .axes
             .par_iter()
             .enumerate()
             .map(|(axis, bins)| {
-                let x = parts.iter().flat_map(|part| &part.tile.coordinates[axis]);
-                let (places, deltas): (Vec<u16>, Vec<f64>) = x
-                    .map(|&x| {
+                let mut places = Vec::with_capacity(range.len());
+                for part in &parts {
+                    places.extend(part.tile.coordinates[axis].iter().map(|&x| {
                         let bin = (((x - bins.low) / bins.step) as usize).min(bins.count - 1);
-                        (bin as u16, x - bins.edge(bin))
-                    })
-                    .unzip();
-                let order = counting_sort(&places, bins.count);
-                (places, deltas, order)
+                        (x - bins.edge(bin), bin as u32)
+                    }));
+                }
+                places
             })
             .collect();
-        let mut block = Block {
-            bins: Vec::new(),
-            deltas: Vec::new(),
-            orders: Vec::new(),
-            columns,
-        };
-        for (bins, deltas, order) in located {
-            block.bins.push(bins);
-            block.deltas.push(deltas);
-            block.orders.push(order);
-        }
-        Ok(block)
+        Ok(Block { axes, columns })
     }
 
     fn add(&mut self, block: &Block, roles: &Roles) {
         let (d, power) = (self.axes.len(), self.power);
         let axes = &self.axes;
-        let weights = &block.columns[roles.value];
-        // Each table belongs to one thread: the sums do not depend on how many there are.
-        let places: Vec<(usize, usize)> = (0..d).flat_map(|i| (i + 1..d).map(move |j| (i, j))).collect();
-        self.pairs
-            .par_iter_mut()
-            .zip(places)
-            .for_each(|(table, (i, j))| match power {
-                1 => add_pair::<2>(table, axes[j].count, block, weights, i, j),
-                2 => add_pair::<3>(table, axes[j].count, block, weights, i, j),
-                3 => add_pair::<4>(table, axes[j].count, block, weights, i, j),
-                _ => add_pair_general(power + 1, table, axes[j].count, block, weights, i, j),
+        let mut tables = self.pairs.as_mut_slice();
+        for i in 0..d {
+            let sorted = Sorted::new(&block.axes[i], axes[i].count, &block.columns[roles.value]);
+            // Each table belongs to one thread: the sums do not depend on how many there are.
+            let (now, later) = tables.split_at_mut(d - 1 - i);
+            now.par_iter_mut().zip(i + 1..d).for_each(|(table, j)| {
+                let (columns, places) = (axes[j].count, &block.axes[j]);
+                match power {
+                    1 => add_pair_1(table, columns, &sorted, places),
+                    2 => add_pair_2(table, columns, &sorted, places),
+                    3 => add_pair_3(table, columns, &sorted, places),
+                    _ => add_pair_any(power, table, columns, &sorted, places),
+                }
             });
+            tables = later;
+        }
         let per_axis = self
             .values
             .par_iter_mut()
@@ -221,17 +221,17 @@ impl MomentTables {
     /// Σ w a₀ v(xᵢ) δⱼᵖ per bin of axis j, for a function v of axis i ≠ j given by its coefficients in
     /// each bin (k + 1 powers of the distance).
     pub fn across(&self, i: usize, coefficients: &[f64], j: usize) -> Vec<f64> {
-        let size = self.power + 1;
+        let (size, width) = (self.power + 1, row_width(self.power));
         let table = &self.pairs[pair_place(i.min(j), i.max(j), self.axes.len())];
         let mut sums = vec![0.0; self.axes[j].count * size];
         if i < j {
-            let row = self.axes[j].count * size * size;
+            let row = self.axes[j].count * size * width;
             for (cells, v) in table.chunks(row).zip(coefficients.chunks(size)) {
                 if v.iter().all(|c| *c == 0.0) {
                     continue;
                 }
-                for (cell, sums) in cells.chunks_exact(size * size).zip(sums.chunks_exact_mut(size)) {
-                    for (products, v) in cell.chunks_exact(size).zip(v) {
+                for (cell, sums) in cells.chunks_exact(size * width).zip(sums.chunks_exact_mut(size)) {
+                    for (products, v) in cell.chunks_exact(width).zip(v) {
                         sums.iter_mut()
                             .zip(products)
                             .for_each(|(sum, product)| *sum += v * product);
@@ -239,13 +239,13 @@ impl MomentTables {
                 }
             }
         } else {
-            let row = self.axes[i].count * size * size;
+            let row = self.axes[i].count * size * width;
             for (cells, sums) in table.chunks(row).zip(sums.chunks_exact_mut(size)) {
                 for (cell, v) in cells
-                    .chunks_exact(size * size)
+                    .chunks_exact(size * width)
                     .zip(coefficients.chunks_exact(size))
                 {
-                    for (products, sum) in cell.chunks_exact(size).zip(sums.iter_mut()) {
+                    for (products, sum) in cell.chunks_exact(width).zip(sums.iter_mut()) {
                         *sum += products
                             .iter()
                             .zip(v)
@@ -259,74 +259,89 @@ impl MomentTables {
     }
 }
 
-/// The points in the order of their bins.
-fn counting_sort(bins: &[u16], count: usize) -> Vec<u32> {
-    let mut starts = vec![0u32; count + 1];
-    for &bin in bins {
-        starts[bin as usize + 1] += 1;
-    }
-    for bin in 0..count {
-        starts[bin + 1] += starts[bin];
-    }
-    let mut order = vec![0; bins.len()];
-    for (point, &bin) in bins.iter().enumerate() {
-        let place = &mut starts[bin as usize];
-        order[*place as usize] = point as u32;
-        *place += 1;
-    }
-    order
-}
-
-/// Adds w δᵢᵖ δⱼ^q to the cells of a pair of axes; `SIZE` is k + 1.
-fn add_pair<const SIZE: usize>(
-    table: &mut [f64],
-    columns: usize,
-    block: &Block,
-    weights: &[f64],
-    i: usize,
-    j: usize,
-) {
-    let (bins_i, bins_j) = (&block.bins[i], &block.bins[j]);
-    let (deltas_i, deltas_j) = (&block.deltas[i], &block.deltas[j]);
-    for &point in &block.orders[i] {
-        let point = point as usize;
-        let start = (bins_i[point] as usize * columns + bins_j[point] as usize) * SIZE * SIZE;
-        let cell = &mut table[start..start + SIZE * SIZE];
-        let mut powers = [1.0; SIZE];
-        for q in 1..SIZE {
-            powers[q] = powers[q - 1] * deltas_j[point];
+impl Sorted {
+    /// Sorts the points of a block by bin.
+    fn new(places: &Places, bins: usize, weights: &[f64]) -> Self {
+        let mut starts = vec![0u32; bins + 1];
+        for &(_, bin) in places {
+            starts[bin as usize + 1] += 1;
         }
-        let mut weight = weights[point];
-        for p in 0..SIZE {
-            for q in 0..SIZE {
-                cell[p * SIZE + q] += weight * powers[q];
-            }
-            weight *= deltas_i[point];
+        for bin in 0..bins {
+            starts[bin + 1] += starts[bin];
         }
+        let mut next = starts.clone();
+        let mut points = vec![(0.0, 0.0, 0); places.len()];
+        for (point, (&(delta, bin), &weight)) in places.iter().zip(weights).enumerate() {
+            let place = &mut next[bin as usize];
+            points[*place as usize] = (weight, delta, point as u32);
+            *place += 1;
+        }
+        Self { points, starts }
     }
 }
 
-/// [`add_pair`] for any power.
-fn add_pair_general(
-    size: usize,
+/// Adds w δᵢᵖ δⱼ^q to the cells of a pair of axes, `SIZE` = k + 1 rows of `WIDTH` numbers each.
+#[inline(always)]
+fn add_pair<const SIZE: usize, const WIDTH: usize>(
     table: &mut [f64],
     columns: usize,
-    block: &Block,
-    weights: &[f64],
-    i: usize,
-    j: usize,
+    i: &Sorted,
+    j: &Places,
 ) {
-    for &point in &block.orders[i] {
-        let point = point as usize;
-        let start = (block.bins[i][point] as usize * columns + block.bins[j][point] as usize) * size * size;
-        let mut row = weights[point];
-        for cells in table[start..start + size * size].chunks_mut(size) {
-            let mut term = row;
-            for cell in cells {
-                *cell += term;
-                term *= block.deltas[j][point];
+    let row_length = columns * SIZE * WIDTH;
+    for (row, ends) in table.chunks_exact_mut(row_length).zip(i.starts.windows(2)) {
+        // Read in order, the row comes through the memory's prefetcher; met cell by cell it would not.
+        std::hint::black_box(row.iter().step_by(8).sum::<f64>());
+        let (cells, _) = row.as_chunks_mut::<WIDTH>();
+        for &(mut weight, delta_i, point) in &i.points[ends[0] as usize..ends[1] as usize] {
+            let (delta_j, bin) = j[point as usize];
+            let mut powers = [0.0; WIDTH];
+            powers[0] = 1.0;
+            for q in 1..SIZE {
+                powers[q] = powers[q - 1] * delta_j;
             }
-            row *= block.deltas[i][point];
+            for cell in &mut cells[bin as usize * SIZE..][..SIZE] {
+                for q in 0..WIDTH {
+                    cell[q] += weight * powers[q];
+                }
+                weight *= delta_i;
+            }
+        }
+    }
+}
+
+macro_rules! vector_versions {
+    ($($name:ident: $size:literal, $width:literal;)+) => {$(
+        #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+        fn $name(table: &mut [f64], columns: usize, i: &Sorted, j: &Places) {
+            add_pair::<$size, $width>(table, columns, i, j);
+        }
+    )+};
+}
+
+vector_versions! {
+    add_pair_1: 2, 2;
+    add_pair_2: 3, 4;
+    add_pair_3: 4, 4;
+}
+
+/// The same for any power.
+fn add_pair_any(power: usize, table: &mut [f64], columns: usize, i: &Sorted, j: &Places) {
+    let (size, width) = (power + 1, row_width(power));
+    for (row, ends) in table
+        .chunks_exact_mut(columns * size * width)
+        .zip(i.starts.windows(2))
+    {
+        for &(mut weight, delta_i, point) in &i.points[ends[0] as usize..ends[1] as usize] {
+            let (delta_j, bin) = j[point as usize];
+            for cell in row[bin as usize * size * width..][..size * width].chunks_mut(width) {
+                let mut term = weight;
+                for sum in &mut cell[..size] {
+                    *sum += term;
+                    term *= delta_j;
+                }
+                weight *= delta_i;
+            }
         }
     }
 }
@@ -336,11 +351,7 @@ fn add_axis(sums: &mut [f64], width: usize, block: &Block, axis: usize, column: 
     let Some(column) = column else {
         return;
     };
-    let points = block.bins[axis]
-        .iter()
-        .zip(&block.deltas[axis])
-        .zip(&block.columns[column]);
-    for ((&bin, &delta), &value) in points {
+    for (&(delta, bin), &value) in block.axes[axis].iter().zip(&block.columns[column]) {
         let mut term = value;
         for sum in &mut sums[bin as usize * width..][..width] {
             *sum += term;
