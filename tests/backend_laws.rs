@@ -75,3 +75,64 @@ fn scores_are_the_weak_form_of_the_equation() {
     let score = backend.gradient(&u, Candidates::List(&[g])).unwrap()[0];
     assert!((score - expected).abs() < 1e-12, "{score} {expected}");
 }
+
+/// Tables and sums over the points are two ways to the same numbers, boundary data included. (Seven
+/// steps: no Halton point lies on a knot, where the slope of relu^1 is anyone's choice.)
+#[test]
+fn moment_tables_agree_with_sums_over_the_points() {
+    use greedy_pde::backend::{Backend, MomentBackend, MomentTables};
+    for activation in ["relu^1", "relu^2", "relu^3", "relu^4"] {
+        let text = format!(
+            "name = \"axes\"\n[domain]\ndimension = 3\nlower = [0.0, -1.0, 0.0]\nupper = [1.0, 1.0, 2.0]\n[equation]\n\
+             diffusion = \"1 + x[1]*x[3]\"\nreaction = \"2 + x[2]\"\nexact = \"exp(x[1]) + x[2]*x[3]\"\n\
+             [boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"{activation}\"\ndirections = \"axes\"\n\
+             bias = [-3.0, 3.0]\noffsets = 7\n[quadrature]\nrule = \"halton\"\npoints = 20000\n[solver]\nneurons = 8\n"
+        );
+        let problem = Problem::from_toml(&text, "axes", &Overrides::default()).unwrap();
+        let mut sums = cpu(&problem, 1 << 30);
+        let mut loss = problem.loss(8, Purpose::Training).unwrap();
+        let (power, axes) = greedy_pde::run::table_axes(&problem, &loss).unwrap();
+        let inside = loss.terms.remove(0);
+        let tables = MomentTables::new(&inside, power, axes, &mut |_, _| {
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+        let rest = CpuBackend::new(loss, problem.dictionary.activation, CpuOptions::default()).unwrap();
+        let mut moments = MomentBackend::new(tables, inside.points.len(), Some(rest));
+        assert_eq!(sums.points(), moments.points());
+        let rule = problem.quadrature.rule;
+        let grid = greedy_pde::search::grid(&problem.dictionary, &problem.domain, &rule, 0, 0);
+        let neurons: Vec<Neuron> = (0..grid.len())
+            .step_by(7)
+            .map(|index| grid.neuron(index))
+            .collect();
+        let u = Network {
+            activation: problem.dictionary.activation,
+            dimension: 3,
+            coefficients: (0..neurons.len()).map(|i| (i as f64).cos()).collect(),
+            neurons,
+        };
+        let close = |a: &[f64], b: &[f64]| {
+            let largest = b.iter().fold(0.0f64, |m, s| m.max(s.abs()));
+            a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-11 * largest)
+        };
+        // Neurons that some point activates.
+        let mut active = u.neurons.iter().filter(|v| {
+            let itself = Candidates::List(std::slice::from_ref(*v));
+            moments.curvature(&u, v, itself).unwrap()[0] > 0.0
+        });
+        let (v, other) = (active.next().unwrap().clone(), active.last().unwrap().clone());
+        for along in [Candidates::Grid(&grid), Candidates::List(&u.neurons)] {
+            assert!(close(
+                &moments.gradient(&u, along).unwrap(),
+                &sums.gradient(&u, along).unwrap()
+            ));
+            let column = sums.curvature(&u, &v, along).unwrap();
+            assert!(close(&moments.curvature(&u, &v, along).unwrap(), &column));
+            // The negative control.
+            assert!(!close(&moments.curvature(&u, &other, along).unwrap(), &column));
+        }
+        let (a, b) = (moments.risk(&u).unwrap(), sums.risk(&u).unwrap());
+        assert!((a - b).abs() < 1e-10 * b.abs(), "{a} {b}");
+    }
+}

@@ -390,7 +390,12 @@ fn the_same_neurons_as_on_the_cpu() {
     };
     let ex1 = Problem::from_path("configs/ex1_neumann.toml".as_ref(), &neurons(64)).unwrap();
     let pinn = Problem::from_path("configs/ex1_pinn.toml".as_ref(), &neurons(24)).unwrap();
-    for problem in [ex1, pinn] {
+    let ex5 = Overrides {
+        points: Some(100_000),
+        ..neurons(64)
+    };
+    let ex5 = Problem::from_path("configs/ex5_elliptic_10d.toml".as_ref(), &ex5).unwrap();
+    for problem in [ex1, pinn, ex5] {
         let (on_cpu, cpu_network) = solve(&problem, BackendChoice::Cpu);
         let (on_gpu, gpu_network) = solve(&problem, BackendChoice::Gpu);
         assert_eq!(on_gpu.backend, "gpu");

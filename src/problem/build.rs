@@ -228,11 +228,18 @@ impl<'a> Builder<'a> {
         };
         let dictionary = self.dictionary(file)?;
         self.require_smoothness(file, &dictionary, &terms, &penalties, order)?;
-        if settings.algorithm == Algorithm::Rga && settings.radius.is_none() {
+        if settings.algorithm == Algorithm::Rga {
             return Err(self.source.error(
                 "solver.algorithm",
                 file.solver.algorithm.as_ref().map_or(0..0, Spanned::span),
-                "the relaxed algorithm needs `radius`, the bound M on the sum of the coefficients",
+                "the relaxed algorithm is not provided yet; use \"oga\"",
+            ));
+        }
+        if let Some(potential) = &equation.potential {
+            return Err(self.source.error(
+                "equation.potential",
+                potential.span(),
+                "equations with a potential are not provided yet; use `reaction` for linear ones",
             ));
         }
         for penalty in &penalties {
