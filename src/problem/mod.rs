@@ -1,10 +1,13 @@
 //! What is to be solved, with which dictionary, on which points, by which algorithm.
 
 mod build;
+mod choices;
 mod equation;
 mod error;
 mod file;
 mod settings;
+mod source;
+mod terms;
 
 pub use error::ProblemError;
 pub use file::{Algorithm, Condition, DirectionKind, Formulation, ProjectionKind};

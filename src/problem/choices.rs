@@ -1,0 +1,342 @@
+//! The parts of a problem file that say how it is solved: domain, dictionary, points, algorithm.
+
+use super::build::{Builder, Built, MAX_COUNT, MAX_NEURONS};
+use super::file::{self, DirectionKind, File, Formulation, OneOrMany, RuleKind, Shape};
+use super::settings::{Dictionary, Overrides, Quadrature, Settings};
+use super::source::{Source, count, interval, optional_count, positive};
+use super::{Algorithm, PenaltySpec, ProblemError};
+use crate::activation::{Activation, MAX_RELU_POWER};
+use crate::domain::{Domain, Region};
+use crate::loss::{Density, TermSpec};
+use crate::points::{MAX_HALTON_DIMENSION, PointSet, Rule};
+use toml::Spanned;
+
+impl Builder<'_> {
+    pub(super) fn dictionary(&mut self, file: &File) -> Built<Dictionary> {
+        let source = &self.source;
+        let given = &file.dictionary;
+        let activation = Activation::from_name(given.activation.get_ref()).ok_or_else(|| {
+            source
+                .error(
+                    "dictionary.activation",
+                    given.activation.span(),
+                    format!("there is no activation `{}`", given.activation.get_ref()),
+                )
+                .help(format!(
+                    "relu^k with k from 1 to {MAX_RELU_POWER}, sigmoid or tanh"
+                ))
+        })?;
+        let directions = match &given.directions {
+            Some(directions) => *directions.get_ref(),
+            None if self.dimension == 1 => DirectionKind::Axes,
+            None => DirectionKind::Sphere,
+        };
+        let reach = (0..self.dimension)
+            .map(|i| {
+                let mut unit = vec![0.0; self.dimension];
+                unit[i] = 1.0;
+                let (low, high) = self.domain.extent(&unit);
+                low.abs().max(high.abs())
+            })
+            .map(|extent| extent * extent)
+            .sum::<f64>()
+            .sqrt();
+        let bias = match &given.bias {
+            Some(bias) => interval(source, "dictionary.bias", bias)?,
+            None => [-reach, reach],
+        };
+        let weights = match (&given.weights, directions) {
+            (Some(weights), DirectionKind::Box) => interval(source, "dictionary.weights", weights)?,
+            (Some(weights), _) => {
+                return Err(source.error(
+                    "dictionary.weights",
+                    weights.span(),
+                    "`weights` belongs to directions = \"box\"",
+                ));
+            }
+            (None, DirectionKind::Box) => {
+                return Err(ProblemError::new(
+                    source.name,
+                    "directions = \"box\" needs `weights = [lo, hi]`",
+                )
+                .key("dictionary.weights"));
+            }
+            (None, _) => [-1.0, 1.0],
+        };
+        let default_candidates = if self.dimension <= 2 { 100 } else { 256 };
+        Ok(Dictionary {
+            activation,
+            directions,
+            bias,
+            weights,
+            offsets: optional_count(source, "dictionary.offsets", &given.offsets, 1, 10_000_000)?,
+            candidates: optional_count(source, "dictionary.candidates", &given.candidates, 1, 10_000_000)?
+                .unwrap_or(default_candidates),
+            refine: given.refine.unwrap_or(false),
+        })
+    }
+
+    pub(super) fn require_smoothness(
+        &self,
+        file: &File,
+        dictionary: &Dictionary,
+        terms: &[TermSpec],
+        penalties: &[PenaltySpec],
+        order: usize,
+    ) -> Built<()> {
+        let in_terms = terms.iter().flat_map(|term| match &term.density {
+            Density::Energy { parts, .. } => parts
+                .iter()
+                .map(|(symbol, ..)| symbol.order())
+                .collect::<Vec<_>>(),
+            Density::Residual { parts, .. } => parts.iter().map(|(symbol, _)| symbol.order()).collect(),
+        });
+        let in_penalties = penalties
+            .iter()
+            .flat_map(|penalty| penalty.parts.iter().map(|(symbol, _)| symbol.order()));
+        let needed = in_terms.chain(in_penalties).max().unwrap_or(0);
+        let smoothness = dictionary.activation.smoothness();
+        if needed <= smoothness {
+            return Ok(());
+        }
+        Err(self
+            .source
+            .error(
+                "dictionary.activation",
+                file.dictionary.activation.span(),
+                format!(
+                    "{} is not smooth enough: this {} of order {order} takes derivatives of order {needed}, and the {}th derivative of {} is not a function",
+                    dictionary.activation,
+                    match file.equation.formulation {
+                        Formulation::Energy => "energy",
+                        Formulation::Residual => "residual",
+                        Formulation::Fit => "fit",
+                    },
+                    smoothness + 1,
+                    dictionary.activation,
+                ),
+            )
+            .help(format!("use relu^{needed} or higher, sigmoid or tanh")))
+    }
+
+    pub(super) fn quadrature(
+        &mut self,
+        given: &file::FileQuadrature,
+        overrides: &Overrides,
+        seed: u64,
+    ) -> Built<Quadrature> {
+        let source = &self.source;
+        let kind = *given.rule.get_ref();
+        let gauss = kind == RuleKind::Gauss;
+        let misplaced = match (gauss, &given.points, &given.cells, &given.order) {
+            (true, Some(points), ..) => Some((
+                "quadrature.points",
+                points.span(),
+                "a gauss rule has `cells` and `order`, not `points`",
+            )),
+            (false, _, Some(cells), _) => Some((
+                "quadrature.cells",
+                cells.span(),
+                "`cells` belongs to rule = \"gauss\"; this rule has `points`",
+            )),
+            (false, _, _, Some(order)) => Some((
+                "quadrature.order",
+                order.span(),
+                "`order` belongs to rule = \"gauss\"; this rule has `points`",
+            )),
+            _ => None,
+        };
+        if let Some((key, span, message)) = misplaced {
+            return Err(source.error(key, span, message));
+        }
+        if gauss && overrides.points.is_some() {
+            return Err(ProblemError::new(
+                source.name,
+                "this problem has a gauss rule: use --cells, not --points",
+            ));
+        }
+        if !gauss && overrides.cells.is_some() {
+            return Err(ProblemError::new(
+                source.name,
+                "this problem has no gauss rule: use --points, not --cells",
+            ));
+        }
+        let missing = |key: &str| {
+            source.error(
+                &format!("quadrature.{key}"),
+                given.rule.span(),
+                format!("this rule needs `{key}`"),
+            )
+        };
+        let points = match overrides.points {
+            Some(points) => Some(points),
+            None => optional_count(source, "quadrature.points", &given.points, 1, MAX_COUNT)?,
+        };
+        let cells = match overrides.cells {
+            Some(cells) => Some(cells),
+            None => optional_count(source, "quadrature.cells", &given.cells, 1, MAX_COUNT)?,
+        };
+        let order = optional_count(source, "quadrature.order", &given.order, 1, 64)?.unwrap_or(2);
+        if kind == RuleKind::Halton && self.dimension > MAX_HALTON_DIMENSION {
+            return Err(source.error(
+                "quadrature.rule",
+                given.rule.span(),
+                format!(
+                    "the Halton sequence is provided up to {MAX_HALTON_DIMENSION} dimensions; use monte_carlo"
+                ),
+            ));
+        }
+        let rule = match kind {
+            RuleKind::Gauss => Rule::Gauss {
+                cells: cells.ok_or_else(|| missing("cells"))?,
+                order,
+            },
+            RuleKind::Halton => Rule::Halton {
+                points: points.ok_or_else(|| missing("points"))?,
+                shift: None,
+            },
+            RuleKind::MonteCarlo => Rule::MonteCarlo {
+                points: points.ok_or_else(|| missing("points"))?,
+                seed,
+            },
+        };
+        PointSet::new(&self.domain, Region::Interior, rule, 0)
+            .map_err(|error| source.error("quadrature.rule", given.rule.span(), error.to_string()))?;
+        let boundary_points = match optional_count(
+            source,
+            "quadrature.boundary_points",
+            &given.boundary_points,
+            1,
+            MAX_COUNT,
+        )? {
+            Some(count) => count,
+            // The same density along the boundary as inside.
+            None => {
+                let exponent = 1.0 - 1.0 / self.dimension as f64;
+                ((points.unwrap_or(1) as f64).powf(exponent).round() as usize).max(1)
+            }
+        };
+        let cache_mib = optional_count(source, "quadrature.cache_mib", &given.cache_mib, 0, 1 << 30)?;
+        Ok(Quadrature {
+            rule,
+            boundary_points,
+            cache_bytes: cache_mib.unwrap_or(1024) << 20,
+        })
+    }
+
+    pub(super) fn settings(&mut self, file: &File, overrides: &Overrides) -> Built<Settings> {
+        let source = &self.source;
+        let given = &file.solver;
+        let seed = optional_count(source, "solver.seed", &given.seed, 0, i64::MAX)?.unwrap_or(0);
+        let in_file = count(source, "solver.neurons", &given.neurons, 1, MAX_NEURONS)?;
+        Ok(Settings {
+            algorithm: given
+                .algorithm
+                .as_ref()
+                .map_or(Algorithm::Oga, |algorithm| *algorithm.get_ref()),
+            neurons: overrides.neurons.unwrap_or(in_file),
+            seed: overrides.seed.unwrap_or(seed as u64),
+            tolerance: given
+                .tolerance
+                .as_ref()
+                .map(|tolerance| positive(source, "solver.tolerance", tolerance))
+                .transpose()?,
+            radius: given
+                .radius
+                .as_ref()
+                .map(|radius| positive(source, "solver.radius", radius))
+                .transpose()?,
+            guard: given.guard,
+            projection: given.projection,
+        })
+    }
+}
+
+pub(super) fn domain(source: &Source, given: &file::FileDomain, dimension: usize) -> Built<Domain> {
+    let (allowed, other) = match given.shape {
+        Shape::Box => (
+            ["lower", "upper"],
+            [
+                ("center", given.center.is_some()),
+                ("radius", given.radius.is_some()),
+            ],
+        ),
+        Shape::Ball => (
+            ["center", "radius"],
+            [("lower", given.lower.is_some()), ("upper", given.upper.is_some())],
+        ),
+    };
+    if let Some((key, _)) = other.iter().find(|(_, present)| *present) {
+        return Err(ProblemError::new(
+            source.name,
+            format!(
+                "this shape has `{}` and `{}`, not `{key}`",
+                allowed[0], allowed[1]
+            ),
+        )
+        .at(source.text, given.dimension.span())
+        .key(format!("domain.{key}")));
+    }
+    let list = |key: &str, value: &Option<Spanned<OneOrMany>>, default: f64| -> Built<Vec<f64>> {
+        let key = format!("domain.{key}");
+        let Some(value) = value else {
+            return Ok(vec![default; dimension]);
+        };
+        let list = match value.get_ref() {
+            OneOrMany::One(number) => vec![*number; dimension],
+            OneOrMany::Many(list) => list.clone(),
+        };
+        if list.len() != dimension {
+            return Err(source.error(
+                &key,
+                value.span(),
+                format!("{} numbers for {dimension} dimensions", list.len()),
+            ));
+        }
+        if list.iter().any(|number| !number.is_finite()) {
+            return Err(source.error(&key, value.span(), "must be finite"));
+        }
+        Ok(list)
+    };
+    match given.shape {
+        Shape::Box => {
+            let (lower, upper) = (
+                list("lower", &given.lower, 0.0)?,
+                list("upper", &given.upper, 1.0)?,
+            );
+            if let Some(i) = (0..dimension).find(|&i| lower[i] >= upper[i]) {
+                let span = given
+                    .upper
+                    .as_ref()
+                    .or(given.lower.as_ref())
+                    .map_or(0..0, Spanned::span);
+                return Err(source.error(
+                    "domain.upper",
+                    span,
+                    format!(
+                        "lower = {} is not below upper = {} in x[{}]",
+                        lower[i],
+                        upper[i],
+                        i + 1
+                    ),
+                ));
+            }
+            Ok(Domain::Box { lower, upper })
+        }
+        Shape::Ball => {
+            let center = list("center", &given.center, 0.0)?;
+            let radius = match &given.radius {
+                Some(radius) => positive(source, "domain.radius", radius)?,
+                None => 1.0,
+            };
+            Ok(match dimension {
+                // A ball in 1-D is an interval.
+                1 => Domain::Box {
+                    lower: vec![center[0] - radius],
+                    upper: vec![center[0] + radius],
+                },
+                _ => Domain::Ball { center, radius },
+            })
+        }
+    }
+}
