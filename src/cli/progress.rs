@@ -3,14 +3,42 @@
 use greedy_pde::report::Row;
 use greedy_pde::run::Event;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::cell::Cell;
 use std::io::IsTerminal;
+use std::time::Instant;
 
 /// Shows how far a run is.
 pub(super) enum ProgressLine {
     Silent,
-    Plain,
+    Plain(PassLines),
     /// With the number of neurons asked for.
     Bar(ProgressBar, usize),
+}
+
+/// A line per tenth of a pass that takes long.
+#[derive(Default)]
+pub(super) struct PassLines {
+    /// Since when, and the last tenth shown.
+    state: Cell<Option<(Instant, usize)>>,
+}
+
+impl PassLines {
+    fn line(&self, done: usize, total: usize) {
+        const LONG: f64 = 2.0;
+        let (started, shown) = self.state.get().unwrap_or((Instant::now(), 0));
+        let tenth = 10 * done / total.max(1);
+        let gone = started.elapsed().as_secs_f64();
+        let left = gone * (total - done) as f64 / done.max(1) as f64;
+        let show = tenth > shown && gone + left > LONG;
+        if show {
+            eprintln!(
+                "{} % of {total} points  {gone:.0} s gone, about {left:.0} s left",
+                10 * tenth
+            );
+        }
+        let next = (started, if show { tenth } else { shown });
+        self.state.set((done < total).then_some(next));
+    }
 }
 
 const TEMPLATE: &str = "{bar:30} {pos}/{len}  {msg}  {elapsed} gone, {eta} left";
@@ -22,7 +50,7 @@ impl ProgressLine {
             return ProgressLine::Silent;
         }
         if !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some() {
-            return ProgressLine::Plain;
+            return ProgressLine::Plain(PassLines::default());
         }
         let bar = ProgressBar::new(neurons as u64);
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
@@ -41,16 +69,9 @@ impl ProgressLine {
 
     /// A pass over the points is under way.
     fn points(&self, done: usize, total: usize) {
-        let percent = |count: usize| 100 * count / total.max(1);
         match self {
             ProgressLine::Silent => {}
-            // A line per tenth of a long pass.
-            ProgressLine::Plain => {
-                let before = done.saturating_sub(1 << 16);
-                if total >= 10_000_000 && percent(done) / 10 > percent(before) / 10 {
-                    eprintln!("{} % of {total} points", percent(done));
-                }
-            }
+            ProgressLine::Plain(pass) => pass.line(done, total),
             ProgressLine::Bar(bar, _) => {
                 bar.set_length(total as u64);
                 bar.set_position(done as u64);
@@ -63,8 +84,8 @@ impl ProgressLine {
     fn step(&self, row: &Row, reported: bool) {
         match self {
             ProgressLine::Silent => {}
-            ProgressLine::Plain if !reported => {}
-            ProgressLine::Plain => eprintln!("n = {:5}  {}  {:.1} s", row.n, figures(row), row.seconds),
+            ProgressLine::Plain(_) if !reported => {}
+            ProgressLine::Plain(_) => eprintln!("n = {:5}  {}  {:.1} s", row.n, figures(row), row.seconds),
             ProgressLine::Bar(bar, neurons) => {
                 if bar.length() != Some(*neurons as u64) {
                     bar.set_length(*neurons as u64);
