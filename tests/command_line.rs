@@ -10,6 +10,12 @@ fn json(output: &std::process::Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// The n of each row of a report.
+fn numbers_of_neurons(report: &serde_json::Value) -> Vec<u64> {
+    let rows = report["rows"].as_array().unwrap();
+    rows.iter().map(|row| row["n"].as_u64().unwrap()).collect()
+}
+
 #[test]
 fn solve_prints_a_table_and_keeps_its_results() {
     let directory = tempfile::tempdir().unwrap();
@@ -65,13 +71,7 @@ fn json_is_one_object_with_the_agreed_keys() {
     assert_eq!(report["points"], 300);
     assert_eq!(report["neurons"], 12);
     assert_eq!(report["stopped"], "neurons");
-    let ns: Vec<u64> = report["rows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["n"].as_u64().unwrap())
-        .collect();
-    assert_eq!(ns, [1, 2, 4, 8, 12]);
+    assert_eq!(numbers_of_neurons(&report), [1, 2, 4, 8, 12]);
     for key in [
         "l2",
         "h1",
@@ -143,13 +143,7 @@ fn a_shorter_run_is_resumed_to_the_same_network() {
     );
     assert!(resumed.status.success(), "{}", stderr(&resumed));
     assert_eq!(network(whole.path()), network(parts.path()));
-    let ns: Vec<u64> = json(&resumed)["rows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["n"].as_u64().unwrap())
-        .collect();
-    assert_eq!(ns, [1, 2, 4, 8, 16, 20]);
+    assert_eq!(numbers_of_neurons(&json(&resumed)), [1, 2, 4, 8, 16, 20]);
     let history = std::fs::read_to_string(parts.path().join("runs/small/history.csv")).unwrap();
     assert_eq!(history.lines().count(), 21);
 }

@@ -285,12 +285,7 @@ impl Backend for CpuBackend {
     }
 
     fn report(&self) -> BackendReport {
-        BackendReport {
-            backend: "cpu",
-            adapter: None,
-            precision: "f64",
-            notes: Vec::new(),
-        }
+        BackendReport::cpu()
     }
 
     fn embedding(&mut self, v: &Neuron) -> Result<Option<Vec<f64>>, SolveError> {

@@ -77,3 +77,15 @@ pub struct BackendReport {
 
 /// Any backend, behind a reference.
 pub type AnyBackend = dyn Backend;
+
+impl BackendReport {
+    /// The CPU, in double precision.
+    fn cpu() -> Self {
+        Self {
+            backend: "cpu",
+            adapter: None,
+            precision: "f64",
+            notes: Vec::new(),
+        }
+    }
+}

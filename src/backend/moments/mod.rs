@@ -183,12 +183,7 @@ impl Backend for MomentBackend {
     }
 
     fn report(&self) -> BackendReport {
-        BackendReport {
-            backend: "cpu",
-            adapter: None,
-            precision: "f64",
-            notes: Vec::new(),
-        }
+        BackendReport::cpu()
     }
 }
 
