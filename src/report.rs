@@ -127,6 +127,8 @@ pub struct Report {
     pub adapter: Option<String>,
     /// How scores are computed.
     pub precision: String,
+    /// Where coefficient formulas are evaluated: always on the host, in f64.
+    pub coefficients: &'static str,
     /// The seed.
     pub seed: u64,
     /// d.

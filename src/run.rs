@@ -165,6 +165,7 @@ pub fn run(
         backend: place.backend.to_string(),
         adapter: place.adapter,
         precision: place.precision.to_string(),
+        coefficients: "host f64",
         seed: problem.settings.seed,
         dimension: problem.dimension(),
         points: training.points(),

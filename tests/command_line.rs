@@ -231,3 +231,37 @@ fn reproduce_prints_ours_beside_the_papers() {
         assert!(text.contains(word), "{word} is not in\n{text}");
     }
 }
+
+#[test]
+fn a_run_that_failed_at_once_does_not_occupy_its_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &SMALL.replace("cos(pi*x)", "sqrt(x)"));
+    assert_eq!(
+        greedy_pde(directory.path(), &["solve", "problem.toml"])
+            .status
+            .code(),
+        Some(1)
+    );
+    write(directory.path(), SMALL);
+    assert!(
+        greedy_pde(directory.path(), &["solve", "problem.toml", "-q"])
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn an_adapter_that_is_not_there_is_bad_input() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), SMALL);
+    let output = greedy_pde(
+        directory.path(),
+        &["solve", "problem.toml", "--adapter", "no such thing"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("no GPU adapter named like `no such thing`"),
+        "{}",
+        stderr(&output)
+    );
+}

@@ -62,6 +62,10 @@ fn main() {
             scores_are_right_to_the_precision,
         ),
         on_adapter(
+            "a_lost_device_leaves_the_cpu_to_go_on",
+            a_lost_device_leaves_the_cpu_to_go_on,
+        ),
+        on_adapter(
             "streamed_tiles_and_resident_points_agree",
             streamed_tiles_and_resident_points_agree,
         ),
@@ -326,6 +330,37 @@ fn plain_sums(problem: &Problem, grid: &Grid) -> (Vec<f64>, Vec<f64>) {
             .collect()
     };
     (column(|part| part.0), column(|part| part.1))
+}
+
+fn a_lost_device_leaves_the_cpu_to_go_on() {
+    let problem = problem(2, "energy", "relu^2");
+    let u = network(problem.dictionary.activation, 2);
+    let along = Candidates::List(&u.neurons);
+    let gpu = open();
+    let loss = problem.loss(8, Purpose::Training).unwrap();
+    let options = options(PrecisionChoice::F64, 1 << 30);
+    let mut backend = GpuBackend::new(
+        Arc::clone(&gpu),
+        loss,
+        &problem.domain,
+        problem.dictionary.activation,
+        options,
+    )
+    .unwrap();
+    let before = backend.gradient(&u, along).unwrap();
+    assert_eq!(backend.report().backend, "gpu");
+    gpu.destroy();
+    let after = backend.gradient(&u, along).unwrap();
+    assert_eq!(after, cpu(&problem).gradient(&u, along).unwrap());
+    for (a, b) in before.iter().zip(&after) {
+        assert!((a - b).abs() <= 1e-10 * (1.0 + b.abs()));
+    }
+    assert_eq!(backend.report().backend, "cpu");
+    assert!(
+        backend.report().notes[0].contains("the CPU goes on"),
+        "{:?}",
+        backend.report().notes
+    );
 }
 
 fn streamed_tiles_and_resident_points_agree() {

@@ -49,10 +49,7 @@ impl Output {
         let input = |what: &str, error: io::Error| {
             Failure::Input(format!("{}: {what}: {error}", directory.display()))
         };
-        let occupied = [RESULT, HISTORY, NETWORK, CHECKPOINT]
-            .iter()
-            .any(|name| directory.join(name).exists());
-        if occupied && existing == Existing::Refuse {
+        if holds_a_result(directory) && existing == Existing::Refuse {
             return Err(Failure::Input(format!(
                 "{}: already holds a result; nothing was changed. Use --resume to go on from it, --force to overwrite it, or --output for another directory",
                 directory.display()
@@ -137,6 +134,16 @@ impl Output {
             self.directory.join(name).display()
         ))
     }
+}
+
+/// Whether a directory has anything that took work to make; a run that failed before its first neuron
+/// leaves nothing of the kind.
+fn holds_a_result(directory: &Path) -> bool {
+    let steps = fs::read_to_string(directory.join(HISTORY)).map_or(0, |history| history.lines().count());
+    steps > 1
+        || [RESULT, NETWORK, CHECKPOINT]
+            .iter()
+            .any(|name| directory.join(name).exists())
 }
 
 /// Names a run: the problem's text and the settings in force, but for the number of neurons where a

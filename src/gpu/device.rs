@@ -83,6 +83,12 @@ impl Gpu {
             .then(|| self.busy.lock().map_or(0.0, |busy| *busy))
     }
 
+    /// Gives the device back. Whoever still uses it finds it lost.
+    pub fn destroy(&self) {
+        self.device.destroy();
+        note(&self.fault, DeviceError::Lost("it was given back".to_string()));
+    }
+
     /// What this device is.
     pub fn report(&self) -> &AdapterReport {
         &self.report
