@@ -53,6 +53,14 @@ impl Domain {
         }
     }
 
+    /// The centre.
+    pub fn center(&self) -> Vec<f64> {
+        match self {
+            Domain::Box { lower, upper } => lower.iter().zip(upper).map(|(l, u)| 0.5 * (l + u)).collect(),
+            Domain::Ball { center, .. } => center.clone(),
+        }
+    }
+
     /// The pieces of the boundary.
     pub fn faces(&self) -> Vec<Face> {
         match self {

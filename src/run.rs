@@ -336,6 +336,7 @@ fn solve(
         projection: problem.settings.projection,
         stiff: problem.has_penalty(),
         bias: dictionary.bias,
+        center: &problem.domain.center(),
         grid: &grid,
         fixed_grid: search::is_fixed(dictionary, problem.dimension()),
         start,

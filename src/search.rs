@@ -136,20 +136,22 @@ const SMALLEST_TIE: f64 = 1e-7;
 /// … and so do those within the rounding of their sums, but never by more than this part.
 const LARGEST_TIE: f64 = 1e-3;
 
-/// Candidates from the best score down. Of those that tie the first comes first, so that rounding does
-/// not choose between neurons that mirror each other.
+/// Candidates from the best score down. Of those that tie the one with the lowest rank comes first, so
+/// that rounding does not choose between neurons that mirror each other.
 pub struct BestFirst<'a> {
     scores: &'a [f64],
     rounding: f64,
+    rank: &'a dyn Fn(usize) -> f64,
     taken: Vec<bool>,
 }
 
 impl<'a> BestFirst<'a> {
     /// The candidates with these scores, which are sums with an error of about `rounding`.
-    pub fn new(scores: &'a [f64], rounding: f64) -> Self {
+    pub fn new(scores: &'a [f64], rounding: f64, rank: &'a dyn Fn(usize) -> f64) -> Self {
         Self {
             scores,
             rounding,
+            rank,
             taken: vec![false; scores.len()],
         }
     }
@@ -168,7 +170,10 @@ impl Iterator for BestFirst<'_> {
     fn next(&mut self) -> Option<usize> {
         let best = self.left().map(|(_, size)| size).fold(0.0, f64::max);
         let tie = self.rounding.clamp(SMALLEST_TIE * best, LARGEST_TIE * best);
-        let (index, _) = self.left().find(|(_, size)| *size >= best - tie)?;
+        let tied = self.left().filter(|(_, size)| *size >= best - tie);
+        let (_, index) = tied
+            .map(|(index, _)| ((self.rank)(index), index))
+            .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))?;
         self.taken[index] = true;
         Some(index)
     }

@@ -291,7 +291,7 @@ impl GpuBackend {
 
 /// The best few and some spread evenly.
 fn probes(scores: &[f64]) -> Vec<usize> {
-    let mut chosen: Vec<usize> = BestFirst::new(scores, 0.0).take(PROBES / 4).collect();
+    let mut chosen: Vec<usize> = BestFirst::new(scores, 0.0, &|_| 0.0).take(PROBES / 4).collect();
     let step = scores.len().div_ceil(PROBES).max(1);
     chosen.extend((0..scores.len()).step_by(step));
     chosen.sort_unstable();

@@ -41,6 +41,9 @@ pub struct OrthogonalParams<'a> {
     pub stiff: bool,
     /// The smallest and largest bias.
     pub bias: [f64; 2],
+    /// The centre of the domain: of two neurons with one score the one less active there is taken,
+    /// which overlaps less with the others and keeps the Gram matrix well conditioned.
+    pub center: &'a [f64],
     /// The candidates of a step (numbered from 0).
     pub grid: &'a dyn Fn(u64) -> Grid,
     /// Whether the candidates are the same in every step.
@@ -198,7 +201,9 @@ impl<'a> Run<'a> {
         self.timings.argmax += started.elapsed();
         let (mut refusals, mut dependent) = (0, 0);
         let rounding = ROUNDING * self.first_score.unwrap_or(0.0);
-        for index in BestFirst::new(&scores, rounding) {
+        let center = self.params.center;
+        let activity = |index: usize| grid.neuron(index).argument(center);
+        for index in BestFirst::new(&scores, rounding, &activity) {
             let signed = scores[index];
             let score = signed.abs();
             let first = *self.first_score.get_or_insert(score);
