@@ -167,13 +167,6 @@ pub struct TermTile {
     columns: Vec<Vec<f64>>,
 }
 
-impl TermTile {
-    /// How much memory the tile holds, in bytes.
-    pub fn bytes(&self) -> usize {
-        8 * self.tile.len() * (1 + self.tile.coordinates.len() + self.columns.len())
-    }
-}
-
 /// The loss: terms over their points.
 #[derive(Debug, Clone)]
 pub struct Loss {
@@ -201,6 +194,15 @@ impl Loss {
     /// The number of points of all terms.
     pub fn points(&self) -> usize {
         self.terms.iter().map(|term| term.points.len()).sum()
+    }
+
+    /// The memory that all points and coefficients take, in bytes.
+    pub fn bytes(&self) -> usize {
+        let terms = self.terms.iter().map(|term| {
+            let numbers = 1 + term.points.dimension() + term.names.len();
+            term.points.len().saturating_mul(8 * numbers)
+        });
+        terms.fold(0, usize::saturating_add)
     }
 
     /// Whether the loss is a quadratic function.
@@ -322,11 +324,6 @@ impl Term {
                 columns
             }
         }
-    }
-
-    /// How many numbers a point takes in a [`TermTile`].
-    pub fn numbers_per_point(&self, dimension: usize) -> usize {
-        1 + dimension + self.names.len()
     }
 
     /// How many numbers a point has in an [embedding](Self::embed).

@@ -81,14 +81,7 @@ impl CpuBackend {
                 embedded += width;
             }
         }
-        let bytes: usize = loss
-            .terms
-            .iter()
-            .map(|term| {
-                let per_point = term.numbers_per_point(term.points.dimension());
-                term.points.len().saturating_mul(8 * per_point)
-            })
-            .fold(0, usize::saturating_add);
+        let bytes = loss.bytes();
         let mut backend = Self {
             loss,
             activation,

@@ -27,15 +27,7 @@ fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>, Failure> {
         settings.seed,
         0,
     );
-    let bytes: usize = loss
-        .terms
-        .iter()
-        .map(|term| {
-            term.points
-                .len()
-                .saturating_mul(8 * term.numbers_per_point(problem.dimension()))
-        })
-        .fold(0, usize::saturating_add);
+    let bytes = loss.bytes();
     let points = loss.points();
     let factor = settings.neurons * settings.neurons * 4;
     Ok(vec![

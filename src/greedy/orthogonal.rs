@@ -140,8 +140,7 @@ impl<'a> Run<'a> {
         mut validation: Option<&'a mut AnyBackend>,
         params: &'a OrthogonalParams<'a>,
     ) -> Result<Self, SolveError> {
-        let dimension = (params.grid)(0).lines.first().map_or(1, |line| line.omega.len());
-        let network = Network::zero(training.activation(), dimension);
+        let network = Network::zero(training.activation(), params.center.len());
         let loss_of_zero = training.risk(&network)?;
         let best_validation = match &mut validation {
             Some(validation) => validation.risk(&network)?,
@@ -259,12 +258,9 @@ impl<'a> Run<'a> {
 
     /// ⟨∇L(u), g⟩ for each candidate, by the most accurate way at hand.
     fn scores(&mut self, along: Candidates) -> Result<Vec<f64>, SolveError> {
-        let Some(embedded) = self.projection.embedded() else {
+        let Some(embedded) = self.projection.embedded().filter(|values| !values.is_empty()) else {
             return self.training.gradient(&self.network, along);
         };
-        if embedded.is_empty() {
-            return self.training.gradient(&self.network, along);
-        }
         // ⟨∇L(u), g⟩ = E(u)·E(g) + ⟨∇L(0), g⟩. With a stiff penalty the coefficients cannot carry u to
         // the accuracy that its gradient needs; its values at the points can.
         let mut scores = self.training.embedding_adjoint(embedded, along)?;
