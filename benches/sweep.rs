@@ -2,7 +2,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use greedy_pde::candidates::Knots;
-use greedy_pde::ridge::{Ladder, Sweep};
+use greedy_pde::ridge::{Ladder, Sweep, SweepScratch};
 use std::hint::black_box;
 
 fn points(count: usize) -> (Vec<f64>, Vec<Vec<f64>>) {
@@ -24,7 +24,7 @@ fn scores(offsets: usize, t: &[f64], channels: &[Vec<f64>]) -> Vec<f64> {
     };
     let ladder = Ladder::Even(knots);
     let mut sweep = Sweep::new(2, offsets);
-    sweep.add(&ladder, t, channels);
+    sweep.add(&ladder, t, channels, &mut SweepScratch::default());
     let mut scores = vec![0.0; offsets];
     sweep.scores(&knots, &mut scores);
     scores

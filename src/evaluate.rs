@@ -6,6 +6,7 @@ use crate::points::Tile;
 use crate::ridge::{SPLINE_FROM, Spline, direct};
 use crate::symbol::Symbol;
 use multiversion::multiversion;
+use std::ops::Range;
 
 /// A network prepared for evaluation, direction by direction.
 pub struct Evaluator {
@@ -54,62 +55,107 @@ impl Evaluator {
 
     /// The value under each symbol at every point of a tile, one column per symbol.
     pub fn jets(&self, symbols: &[Symbol], tile: &Tile, scratch: &mut EvaluationScratch) -> Vec<Vec<f64>> {
-        let count = tile.len();
-        let mut jets = vec![vec![0.0; count]; symbols.len()];
-        let orders = symbols.iter().map(Symbol::order).max().unwrap_or(0) + 1;
-        for (omega, profile) in &self.ridges {
-            project(omega, tile, &mut scratch.t);
-            let factors: Vec<f64> = symbols.iter().map(|symbol| symbol.at(omega)).collect();
-            scratch.profile.resize(orders, Vec::new());
-            for (m, column) in scratch.profile.iter_mut().enumerate() {
-                let needed = symbols
-                    .iter()
-                    .zip(&factors)
-                    .any(|(s, &f)| s.order() == m && f != 0.0);
-                column.clear();
-                column.resize(if needed { count } else { 0 }, 0.0);
-            }
-            match profile {
-                Profile::Spline(spline) => spline.add_derivatives(&scratch.t, &mut scratch.profile),
-                Profile::Direct(members) => {
-                    for &member in members {
-                        direct::add_derivatives(self.activation, member, &scratch.t, &mut scratch.profile);
+        let mut jets = vec![vec![0.0; tile.len()]; symbols.len()];
+        let factors: Vec<Vec<f64>> = self
+            .ridges
+            .iter()
+            .map(|(omega, _)| symbols.iter().map(|symbol| symbol.at(omega)).collect())
+            .collect();
+        for block in blocks(tile.len()) {
+            for ((omega, profile), factors) in self.ridges.iter().zip(&factors) {
+                project(omega, tile, block.clone(), &mut scratch.t);
+                self.add_ridge(profile, symbols, factors, scratch);
+                for ((jet, symbol), &factor) in jets.iter_mut().zip(symbols).zip(factors) {
+                    if factor != 0.0 {
+                        let profile = &scratch.profile[symbol.order()];
+                        add_scaled(factor, profile, &mut jet[block.clone()]);
                     }
-                }
-            }
-            for ((jet, symbol), &factor) in jets.iter_mut().zip(symbols).zip(&factors) {
-                if factor != 0.0 {
-                    add_scaled(factor, &scratch.profile[symbol.order()], jet);
                 }
             }
         }
         jets
     }
-}
 
-/// t = ω·x at every point of the tile.
-pub fn project(omega: &[f64], tile: &Tile, t: &mut Vec<f64>) {
-    t.clear();
-    t.resize(tile.len(), 0.0);
-    for (&o, column) in omega.iter().zip(&tile.coordinates) {
-        if o != 0.0 {
-            add_scaled(o, column, t);
+    /// The derivatives of one ridge's profile at a block's t, for the orders that count.
+    fn add_ridge(
+        &self,
+        profile: &Profile,
+        symbols: &[Symbol],
+        factors: &[f64],
+        scratch: &mut EvaluationScratch,
+    ) {
+        let orders = symbols.iter().map(Symbol::order).max().unwrap_or(0) + 1;
+        scratch.profile.resize(orders, Vec::new());
+        for (m, column) in scratch.profile.iter_mut().enumerate() {
+            let mut of_order = symbols.iter().zip(factors).filter(|(s, _)| s.order() == m);
+            let needed = of_order.any(|(_, &factor)| factor != 0.0);
+            column.clear();
+            column.resize(if needed { scratch.t.len() } else { 0 }, 0.0);
+        }
+        match profile {
+            Profile::Spline(spline) => spline.add_derivatives(&scratch.t, &mut scratch.profile),
+            Profile::Direct(members) => {
+                for &member in members {
+                    direct::add_derivatives(self.activation, member, &scratch.t, &mut scratch.profile);
+                }
+            }
         }
     }
 }
 
-/// q_m = Σ p_c(ω) ρ_c over the symbols of order m; empty where there is none.
-pub fn combine(omega: &[f64], symbols: &[Symbol], rho: &[Vec<f64>], channels: &mut Vec<Vec<f64>>) {
+/// Points per block: what is computed for a block and all directions stays in the innermost cache.
+pub const BLOCK: usize = 256;
+
+/// The blocks of a tile.
+pub fn blocks(count: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..count)
+        .step_by(BLOCK)
+        .map(move |start| start..(start + BLOCK).min(count))
+}
+
+/// t = ω·x at every point of a block.
+pub fn project(omega: &[f64], tile: &Tile, block: Range<usize>, t: &mut Vec<f64>) {
+    t.resize(block.len(), 0.0);
+    let mut parts = omega.iter().zip(&tile.coordinates).filter(|(o, _)| **o != 0.0);
+    match parts.next() {
+        Some((&o, column)) => set_scaled(o, &column[block.clone()], t),
+        None => t.fill(0.0),
+    }
+    for (&o, column) in parts {
+        add_scaled(o, &column[block.clone()], t);
+    }
+}
+
+/// q_m = Σ p_c(ω) ρ_c over the symbols of order m in a block; empty where there is none. `factors` are
+/// the p_c(ω).
+pub fn combine(
+    factors: &[f64],
+    symbols: &[Symbol],
+    rho: &[Vec<f64>],
+    block: Range<usize>,
+    channels: &mut Vec<Vec<f64>>,
+) {
     let orders = symbols.iter().map(Symbol::order).max().unwrap_or(0) + 1;
     channels.resize(orders, Vec::new());
-    channels.iter_mut().for_each(Vec::clear);
-    for (symbol, rho) in symbols.iter().zip(rho) {
-        let factor = symbol.at(omega);
-        if factor != 0.0 {
-            let channel = &mut channels[symbol.order()];
-            channel.resize(rho.len(), 0.0);
-            add_scaled(factor, rho, channel);
+    for (m, channel) in channels.iter_mut().enumerate() {
+        let of_order = symbols.iter().zip(factors).zip(rho);
+        let mut parts = of_order.filter(|((symbol, factor), _)| symbol.order() == m && **factor != 0.0);
+        let Some(((_, &factor), first)) = parts.next() else {
+            channel.clear();
+            continue;
+        };
+        channel.resize(block.len(), 0.0);
+        set_scaled(factor, &first[block.clone()], channel);
+        for ((_, &factor), rho) in parts {
+            add_scaled(factor, &rho[block.clone()], channel);
         }
+    }
+}
+
+#[multiversion(targets("x86_64+avx2+fma"))]
+fn set_scaled(factor: f64, terms: &[f64], out: &mut [f64]) {
+    for (out, term) in out.iter_mut().zip(terms) {
+        *out = factor * term;
     }
 }
 

@@ -6,11 +6,11 @@ use super::{Backend, BackendReport};
 use crate::activation::Activation;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
-use crate::evaluate::{EvaluationScratch, Evaluator, combine, project};
+use crate::evaluate::{EvaluationScratch, Evaluator, blocks, combine, project};
 use crate::expression::Workspace;
 use crate::loss::{Loss, Term, TermTile};
 use crate::network::{Network, Neuron};
-use crate::ridge::direct;
+use crate::ridge::{SweepScratch, direct};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -63,6 +63,7 @@ struct Scratch {
     evaluation: EvaluationScratch,
     t: Vec<f64>,
     channels: Vec<Vec<f64>>,
+    sweep: SweepScratch,
 }
 
 impl CpuBackend {
@@ -160,11 +161,17 @@ impl CpuBackend {
             || plan.sums(),
             |sums, term, tile, scratch| {
                 let rho = channels(term, tile, scratch)?;
-                for (line, sum) in sums.iter_mut().enumerate() {
-                    let omega = &plan.lines[line].omega;
-                    project(omega, &tile.tile, &mut scratch.t);
-                    combine(omega, &term.symbols, &rho, &mut scratch.channels);
-                    plan.add(line, sum, &scratch.t, &scratch.channels);
+                let factors: Vec<Vec<f64>> = plan
+                    .lines
+                    .iter()
+                    .map(|line| term.symbols.iter().map(|symbol| symbol.at(&line.omega)).collect())
+                    .collect();
+                for block in blocks(tile.tile.len()) {
+                    for (line, (sum, factors)) in sums.iter_mut().zip(&factors).enumerate() {
+                        project(&plan.lines[line].omega, &tile.tile, block.clone(), &mut scratch.t);
+                        combine(factors, &term.symbols, &rho, block.clone(), &mut scratch.channels);
+                        plan.add(line, sum, &scratch.t, &scratch.channels, &mut scratch.sweep);
+                    }
                 }
                 Ok(())
             },
@@ -241,7 +248,7 @@ impl Backend for CpuBackend {
                 term.gradient(tile, &mut rho, &mut scratch.workspace)?;
                 let places = sums[scratch.term].chunks_mut(term.symbols.len() * sums_per_symbol(d));
                 for (neuron, sums) in neurons.iter().zip(places) {
-                    project(&neuron.omega, &tile.tile, &mut scratch.t);
+                    project(&neuron.omega, &tile.tile, 0..tile.tile.len(), &mut scratch.t);
                     for ((symbol, rho), sums) in term
                         .symbols
                         .iter()

@@ -3,7 +3,7 @@
 use crate::activation::Activation;
 use crate::candidates::{Candidates, Grid};
 use crate::network::{Neuron, ridges};
-use crate::ridge::{Ladder, Rungs, SPLINE_FROM, Sweep, direct};
+use crate::ridge::{Ladder, Rungs, SPLINE_FROM, Sweep, SweepScratch, direct};
 
 /// The directions to visit and what to do on each.
 pub(super) struct Plan {
@@ -66,10 +66,17 @@ impl Plan {
     }
 
     /// Adds a tile of points to one line's sums: t = ω·x and the channels per order.
-    pub(super) fn add(&self, line: usize, sum: &mut LineSum, t: &[f64], channels: &[Vec<f64>]) {
+    pub(super) fn add(
+        &self,
+        line: usize,
+        sum: &mut LineSum,
+        t: &[f64],
+        channels: &[Vec<f64>],
+        scratch: &mut SweepScratch,
+    ) {
         match (&self.lines[line].work, sum) {
             (Work::GridSweep { ladder, .. } | Work::ListSweep { ladder, .. }, LineSum::Sweep(sweep)) => {
-                sweep.add(ladder, t, channels);
+                sweep.add(ladder, t, channels, scratch);
             }
             (Work::Direct { members }, LineSum::Direct(sums)) => {
                 for (sum, &(_, sign, bias)) in sums.iter_mut().zip(members) {

@@ -103,7 +103,12 @@ impl Quadrature {
                 Purpose::Errors => Rule::Gauss {
                     // Half cells keep the training rule's edges, where the knots are.
                     cells: if domain.dimension() == 1 { 2 * cells } else { cells },
-                    order: order + 3,
+                    // In one dimension the points cost nothing.
+                    order: if domain.dimension() == 1 {
+                        order + 3
+                    } else {
+                        order + 1
+                    },
                 },
             },
             Rule::Halton { points, .. } => {

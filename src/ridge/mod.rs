@@ -11,7 +11,7 @@ mod sweep;
 
 pub use knots::{Ladder, Rungs};
 pub use spline::Spline;
-pub use sweep::Sweep;
+pub use sweep::{Sweep, SweepScratch};
 
 /// From this many ReLU^k neurons on a direction, a spline or sweep beats going one by one.
 pub const SPLINE_FROM: usize = 12;
