@@ -1,5 +1,5 @@
-// Sums from which the host gets value, gradient and curvature of a score in (ω, b): for each symbol c
-//   Σ ρ_c σ^(m),  Σ ρ_c (1, x) σ^(m+1),  Σ ρ_c (1, x, x xᵀ) σ^(m+2)     at z = ω·x + b.
+// Sums from which the host gets value and gradient of a score in (ω, b): for each symbol c
+//   Σ ρ_c σ^(m),  Σ ρ_c (1, x) σ^(m+1)     at z = ω·x + b.
 // One workgroup per block of points, neuron and symbol.
 
 struct RefineParams {
@@ -31,18 +31,9 @@ fn refine_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocatio
         let rho = channels[c * params.stride + i];
         total[0] += rho * derivative(order, z);
         let slope = rho * derivative(order + 1u, z);
-        let bend = rho * derivative(order + 2u, z);
         total[1] += slope;
-        total[2u + DIMENSION] += bend;
-        var place = 3u + 2u * DIMENSION;
         for (var d = 0u; d < DIMENSION; d++) {
-            let x = points[d * params.stride + i];
-            total[2u + d] += slope * x;
-            total[3u + DIMENSION + d] += bend * x;
-            for (var e = d; e < DIMENSION; e++) {
-                total[place] += bend * x * points[e * params.stride + i];
-                place += 1u;
-            }
+            total[2u + d] += slope * points[d * params.stride + i];
         }
     }
     for (var k = 0u; k < REFINE_SUMS; k++) {

@@ -5,7 +5,7 @@ use crate::network::{Network, ridges};
 use crate::points::Tile;
 use crate::ridge::{SPLINE_FROM, Spline, direct};
 use crate::symbol::Symbol;
-use multiversion::multiversion;
+use crate::vector::{add_scaled, set_scaled};
 use std::ops::Range;
 
 /// A network prepared for evaluation, direction by direction.
@@ -149,19 +149,5 @@ pub fn combine(
         for ((_, &factor), rho) in parts {
             add_scaled(factor, &rho[block.clone()], channel);
         }
-    }
-}
-
-#[multiversion(targets("x86_64+avx2+fma"))]
-fn set_scaled(factor: f64, terms: &[f64], out: &mut [f64]) {
-    for (out, term) in out.iter_mut().zip(terms) {
-        *out = factor * term;
-    }
-}
-
-#[multiversion(targets("x86_64+avx2+fma"))]
-fn add_scaled(factor: f64, terms: &[f64], sums: &mut [f64]) {
-    for (sum, term) in sums.iter_mut().zip(terms) {
-        *sum += factor * term;
     }
 }

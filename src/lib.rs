@@ -28,10 +28,12 @@ pub mod candidates;
 pub mod evaluate;
 pub mod gpu;
 pub mod ridge;
+pub mod vector;
 
 // The method: find the best neuron, project, repeat.
 pub mod greedy;
 pub mod projection;
+pub mod refine;
 pub mod search;
 
 // Errors, and the run as a whole.

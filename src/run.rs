@@ -140,7 +140,7 @@ pub fn run(
         problem,
         &mut *training,
         validation.as_deref_mut(),
-        start,
+        (start, &options.rows_at),
         &mut observe,
     )?;
     // A run that ends early has a last row, too.
@@ -317,7 +317,7 @@ fn solve(
     problem: &Problem,
     training: &mut AnyBackend,
     validation: Option<&mut AnyBackend>,
-    start: Option<&State>,
+    (start, rows_at): (Option<&State>, &[usize]),
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
     let dictionary = &problem.dictionary;
@@ -339,6 +339,9 @@ fn solve(
         center: &problem.domain.center(),
         grid: &grid,
         fixed_grid: search::is_fixed(dictionary, problem.dimension()),
+        refine: (dictionary.refine && dictionary.directions == DirectionKind::Sphere)
+            .then(|| search::resolution(&problem.domain, &problem.quadrature.rule)),
+        reported: &|n| is_row(n, usize::MAX, rows_at),
         start,
     };
     greedy::orthogonal(training, validation, &params, observer)

@@ -5,6 +5,7 @@ use crate::candidates::{Grid, Knots, Line};
 use crate::domain::Domain;
 use crate::points::{Rule, philox_uniforms};
 use crate::problem::{Dictionary, DirectionKind};
+use crate::refine::Resolution;
 use std::f64::consts::PI;
 
 /// Steps across the domain where neither the problem nor the mesh says how many.
@@ -128,6 +129,48 @@ fn cell_width(domain: &Domain, axis: usize, cells: usize) -> f64 {
     match domain {
         Domain::Box { lower, upper } => (upper[axis] - lower[axis]) / cells as f64,
         Domain::Ball { radius, .. } => radius / cells as f64,
+    }
+}
+
+/// The best candidate of each of the best `count` lines, the best first.
+pub fn best_of_lines(grid: &Grid, scores: &[f64], count: usize) -> Vec<usize> {
+    let mut best: Vec<usize> = (0..grid.lines.len())
+        .filter_map(|line| {
+            let end = grid
+                .lines
+                .get(line + 1)
+                .map_or(grid.len(), |_| grid.start(line + 1));
+            (grid.start(line)..end).max_by(|&a, &b| scores[a].abs().total_cmp(&scores[b].abs()))
+        })
+        .collect();
+    best.sort_by(|&a, &b| scores[b].abs().total_cmp(&scores[a].abs()));
+    best.truncate(count);
+    best
+}
+
+/// How finely refinement tells neurons apart: by the cells of a mesh, or by the mean distance of the
+/// points of a sequence.
+pub fn resolution(domain: &Domain, rule: &Rule) -> Resolution {
+    let d = domain.dimension();
+    let width = |axis: usize| {
+        let mut unit = vec![0.0; d];
+        unit[axis] = 1.0;
+        let (low, high) = domain.extent(&unit);
+        high - low
+    };
+    let widest = (0..d).map(width).fold(0.0, f64::max);
+    let offset = match rule {
+        Rule::Gauss { cells, .. } => {
+            let widths = (0..d).map(|axis| cell_width(domain, axis, *cells));
+            widths.fold(f64::INFINITY, f64::min)
+        }
+        Rule::Halton { points, .. } | Rule::MonteCarlo { points, .. } => {
+            widest * (*points as f64).powf(-1.0 / d as f64)
+        }
+    };
+    Resolution {
+        offset,
+        angle: offset / widest,
     }
 }
 

@@ -59,25 +59,6 @@ impl Symbol {
         }
         gradient
     }
-
-    /// The second derivatives of p at ω, d² row by row.
-    pub fn hessian_at(&self, omega: &[f64]) -> Vec<f64> {
-        let d = omega.len();
-        let mut hessian = vec![0.0; d * d];
-        for (c, alpha) in &self.terms {
-            let coordinates: Vec<usize> = alpha.coordinates().collect();
-            for (first, &i) in coordinates.iter().enumerate() {
-                for (second, &j) in coordinates
-                    .iter()
-                    .enumerate()
-                    .filter(|(second, _)| *second != first)
-                {
-                    hessian[i * d + j] += c * product_without(&coordinates, &[first, second], omega);
-                }
-            }
-        }
-        hessian
-    }
 }
 
 /// Π ω over all places but some.

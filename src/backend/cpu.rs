@@ -11,6 +11,8 @@ use crate::expression::Workspace;
 use crate::loss::{Loss, Term, TermTile};
 use crate::network::{Network, Neuron};
 use crate::ridge::{SweepScratch, direct};
+use crate::symbol::Symbol;
+use crate::vector::{dot, multiply};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -42,7 +44,12 @@ pub struct CpuBackend {
     /// Every tile of the loss.
     tiles: Vec<TileSpec>,
     cache: Option<Vec<TermTile>>,
+    /// ∇L(u) at every tile for the u last asked for, where the points are kept, too.
+    channels: Option<(Network, Vec<Channels>)>,
 }
+
+/// ρ_c at the points of a tile, one column per symbol.
+type Channels = Vec<Vec<f64>>;
 
 /// Which points a tile has.
 struct TileSpec {
@@ -57,7 +64,8 @@ struct TileSpec {
 struct Scratch {
     workspace: Workspace,
     tile: TermTile,
-    /// The tile at hand: its term, and its place in an embedding.
+    /// The tile at hand: its number, its term, and its place in an embedding.
+    index: usize,
     term: usize,
     embedded: Range<usize>,
     evaluation: EvaluationScratch,
@@ -88,6 +96,7 @@ impl CpuBackend {
             activation,
             tiles,
             cache: None,
+            channels: None,
         };
         if bytes <= options.cache_bytes {
             let filled: Vec<Result<TermTile, SolveError>> = backend
@@ -128,6 +137,7 @@ impl CpuBackend {
                         Cow::Owned(tile)
                     }
                 };
+                scratch.index = index;
                 scratch.term = spec.term;
                 scratch.embedded = spec.embedded.clone();
                 visit(&mut sum, term, &filled, &mut scratch)?;
@@ -150,11 +160,45 @@ impl CpuBackend {
         Ok(total)
     }
 
+    /// Computes ∇L(u) at all points and keeps it, if the points are kept.
+    fn keep_channels(&mut self, u: &Network) -> Result<(), SolveError> {
+        let known = self.channels.as_ref().is_some_and(|(at, _)| at == u);
+        if self.cache.is_none() || known {
+            return Ok(());
+        }
+        self.channels = None;
+        let prepared = Evaluator::new(u);
+        let channels = self.reduce(
+            Vec::new,
+            |all: &mut Vec<Channels>, term, tile, scratch| {
+                all.push(gradient_at(&prepared, term, tile, scratch)?);
+                Ok(())
+            },
+            |total, part| total.extend(part),
+        )?;
+        self.channels = Some((u.clone(), channels));
+        Ok(())
+    }
+
+    /// ∇L(u) at a tile: as it is kept, or computed.
+    fn channels_at(
+        &self,
+        prepared: &Evaluator,
+        term: &Term,
+        tile: &TermTile,
+        scratch: &mut Scratch,
+    ) -> Result<Cow<'_, [Vec<f64>]>, SolveError> {
+        Ok(match &self.channels {
+            Some((_, kept)) => Cow::Borrowed(&kept[scratch.index]),
+            None => Cow::Owned(gradient_at(prepared, term, tile, scratch)?),
+        })
+    }
+
     /// Scores of channels that `channels` computes at each tile.
-    fn scores(
+    fn scores<'a>(
         &self,
         along: Candidates,
-        channels: impl Fn(&Term, &TermTile, &mut Scratch) -> Result<Vec<Vec<f64>>, SolveError> + Sync,
+        channels: impl Fn(&Term, &TermTile, &mut Scratch) -> Result<Cow<'a, [Vec<f64>]>, SolveError> + Sync,
     ) -> Result<Vec<f64>, SolveError> {
         let plan = Plan::new(self.activation, along);
         let sums = self.reduce(
@@ -186,6 +230,46 @@ impl CpuBackend {
     }
 }
 
+/// ∇L(u) at a tile.
+fn gradient_at(
+    prepared: &Evaluator,
+    term: &Term,
+    tile: &TermTile,
+    scratch: &mut Scratch,
+) -> Result<Channels, SolveError> {
+    let mut jets = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
+    term.gradient(tile, &mut jets, &mut scratch.workspace)?;
+    Ok(jets)
+}
+
+/// Adds the sums of a local score over a tile, symbol after symbol.
+fn add_local_sums(
+    (activation, neuron): (Activation, &Neuron),
+    term: &Term,
+    tile: &TermTile,
+    rho: &[Vec<f64>],
+    scratch: &mut Scratch,
+    sums: &mut [f64],
+) {
+    let top = term.symbols.iter().map(Symbol::order).max().unwrap_or(0) + 1;
+    for block in blocks(tile.tile.len()) {
+        project(&neuron.omega, &tile.tile, block.clone(), &mut scratch.t);
+        let mut derivatives = vec![vec![0.0; block.len()]; top + 1];
+        direct::add_derivatives(activation, (1.0, 1.0, neuron.bias), &scratch.t, &mut derivatives);
+        let per_symbol = sums.chunks_mut(sums_per_symbol(neuron.omega.len()));
+        for ((symbol, rho), sums) in term.symbols.iter().zip(rho).zip(per_symbol) {
+            let rho = &rho[block.clone()];
+            sums[0] += dot(rho, &derivatives[symbol.order()]);
+            let mut slope = derivatives[symbol.order() + 1].clone();
+            multiply(&mut slope, rho);
+            sums[1] += slope.iter().sum::<f64>();
+            for (sum, x) in sums[2..].iter_mut().zip(&tile.tile.coordinates) {
+                *sum += dot(&slope, &x[block.clone()]);
+            }
+        }
+    }
+}
+
 impl Backend for CpuBackend {
     fn activation(&self) -> Activation {
         self.activation
@@ -196,11 +280,10 @@ impl Backend for CpuBackend {
     }
 
     fn gradient(&mut self, u: &Network, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        self.keep_channels(u)?;
         let prepared = Evaluator::new(u);
         self.scores(along, |term, tile, scratch| {
-            let mut jets = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
-            term.gradient(tile, &mut jets, &mut scratch.workspace)?;
-            Ok(jets)
+            self.channels_at(&prepared, term, tile, scratch)
         })
     }
 
@@ -215,7 +298,7 @@ impl Backend for CpuBackend {
             });
             let mut jets = direction.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
             term.curvature(tile, at.as_deref(), &mut jets, &mut scratch.workspace)?;
-            Ok(jets)
+            Ok(Cow::Owned(jets))
         })
     }
 
@@ -233,6 +316,7 @@ impl Backend for CpuBackend {
     }
 
     fn local_scores(&mut self, u: &Network, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
+        self.keep_channels(u)?;
         let prepared = Evaluator::new(u);
         let (activation, d) = (self.activation, u.dimension);
         // Per term: the sums of every neuron and symbol.
@@ -244,27 +328,10 @@ impl Backend for CpuBackend {
         let sums = self.reduce(
             new,
             |sums, term, tile, scratch| {
-                let mut rho = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
-                term.gradient(tile, &mut rho, &mut scratch.workspace)?;
+                let rho = self.channels_at(&prepared, term, tile, scratch)?;
                 let places = sums[scratch.term].chunks_mut(term.symbols.len() * sums_per_symbol(d));
                 for (neuron, sums) in neurons.iter().zip(places) {
-                    project(&neuron.omega, &tile.tile, 0..tile.tile.len(), &mut scratch.t);
-                    for ((symbol, rho), sums) in term
-                        .symbols
-                        .iter()
-                        .zip(&rho)
-                        .zip(sums.chunks_mut(sums_per_symbol(d)))
-                    {
-                        let order = (activation, symbol.order());
-                        direct::add_local_sums(
-                            order,
-                            neuron.bias,
-                            &scratch.t,
-                            rho,
-                            &tile.tile.coordinates,
-                            sums,
-                        );
-                    }
+                    add_local_sums((activation, neuron), term, tile, &rho, scratch, sums);
                 }
                 Ok(())
             },
@@ -310,7 +377,9 @@ impl Backend for CpuBackend {
 
     fn embedding_adjoint(&mut self, values: &[f64], along: Candidates) -> Result<Vec<f64>, SolveError> {
         self.scores(along, |term, tile, scratch| {
-            Ok(term.embed_adjoint(tile, &values[scratch.embedded.clone()]))
+            Ok(Cow::Owned(
+                term.embed_adjoint(tile, &values[scratch.embedded.clone()]),
+            ))
         })
     }
 

@@ -381,7 +381,7 @@ impl DeviceTerm {
         Ok(total)
     }
 
-    /// Adds value, gradient and curvature of the scores at some neurons.
+    /// Adds value and gradient of the scores at some neurons.
     pub(super) fn add_local(
         &mut self,
         u: &Network,
@@ -437,17 +437,16 @@ impl DeviceTerm {
 
     /// Puts in the activation's factors, which the shaders leave out.
     fn scale_local(&self, totals: &mut [f64]) {
-        let (d, per_symbol) = (self.spec.dimension, sums_per_symbol(self.spec.dimension));
-        for (index, sums) in totals.chunks_mut(per_symbol).enumerate() {
+        for (index, sums) in totals
+            .chunks_mut(sums_per_symbol(self.spec.dimension))
+            .enumerate()
+        {
             let order = self.spec.orders[index % self.spec.orders.len()];
-            for (place, sum) in sums.iter_mut().enumerate() {
-                let more = match place {
-                    0 => 0,
-                    place if place < 2 + d => 1,
-                    _ => 2,
-                };
-                *sum *= self.spec.order_factor(order + more);
-            }
+            let (value, slopes) = sums.split_at_mut(1);
+            value[0] *= self.spec.order_factor(order);
+            slopes
+                .iter_mut()
+                .for_each(|sum| *sum *= self.spec.order_factor(order + 1));
         }
     }
 }

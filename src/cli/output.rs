@@ -1,7 +1,7 @@
 //! The result directory: written as the run goes, never overwritten unasked, resumable.
 
 use super::Failure;
-use greedy_pde::greedy::State;
+use greedy_pde::greedy::{GuardState, State};
 use greedy_pde::network::Network;
 use greedy_pde::network_file;
 use greedy_pde::problem::Problem;
@@ -110,6 +110,15 @@ impl Output {
         if let Some(from) = state.orthogonal_from {
             notes.push(("orthogonal_from", from.to_string()));
         }
+        if let Some(guard) = state.guard {
+            let GuardState {
+                loss,
+                explained,
+                interval,
+                since,
+            } = guard;
+            notes.push(("guard", format!("{loss:e} {explained:e} {interval} {since}")));
+        }
         let scores = Some(("score", state.scores.as_slice()));
         network_file::save_with(&self.directory.join(CHECKPOINT), network, scores, &notes)
             .map_err(|error| Failure::Solve(error.to_string()))
@@ -185,9 +194,20 @@ fn read_checkpoint(directory: &Path, fingerprint: &str) -> Result<Resumed, Failu
         .filter(|row| row.n <= network.len())
         .collect();
     let state = State {
+        guard: notes.get("guard").and_then(|guard| read_guard(guard)),
         orthogonal_from: notes.get("orthogonal_from").and_then(|from| from.parse().ok()),
         neurons: network.neurons,
         scores,
     };
     Ok(Some((state, rows)))
+}
+
+fn read_guard(text: &str) -> Option<GuardState> {
+    let mut words = text.split(' ');
+    Some(GuardState {
+        loss: words.next()?.parse().ok()?,
+        explained: words.next()?.parse().ok()?,
+        interval: words.next()?.parse().ok()?,
+        since: words.next()?.parse().ok()?,
+    })
 }

@@ -10,6 +10,8 @@ use std::time::Instant;
 
 /// A row may be worse than the paper's by this factor.
 const TOLERANCE: f64 = 1.25;
+/// In two dimensions ties between symmetric neurons scatter the errors by 10 % to either side.
+const SCATTER: f64 = 1.2;
 
 /// How a table of the paper is made here.
 struct TableSpec {
@@ -19,7 +21,9 @@ struct TableSpec {
     paper: &'static str,
     /// Columns of the paper's table that decide; the others are shown only.
     decides: &'static [&'static str],
-    /// Rows with a tolerance of their own.
+    /// Every row may be worse than the paper's by this factor …
+    tolerance: f64,
+    /// … but for those that have one of their own.
     exceptions: &'static [(usize, f64)],
     /// The paper has no guard against overfitting the quadrature; where its table goes beyond the
     /// point where ours would stop, the guard is off.
@@ -33,6 +37,7 @@ const TABLES: &[TableSpec] = &[
         config: include_str!("../../configs/ex1_neumann.toml"),
         paper: include_str!("../../configs/paper/table01.csv"),
         decides: &["l2", "h1"],
+        tolerance: TOLERANCE,
         exceptions: &[],
         guard: true,
     },
@@ -42,6 +47,7 @@ const TABLES: &[TableSpec] = &[
         config: include_str!("../../configs/ex1_dirichlet.toml"),
         paper: include_str!("../../configs/paper/table02.csv"),
         decides: &["l2", "energy_delta"],
+        tolerance: TOLERANCE,
         exceptions: &[],
         guard: true,
     },
@@ -51,17 +57,9 @@ const TABLES: &[TableSpec] = &[
         config: include_str!("../../configs/ex1_pinn.toml"),
         paper: include_str!("../../configs/paper/table05.csv"),
         decides: &["pinn_loss"],
+        tolerance: TOLERANCE,
         exceptions: &[(2048, 2.0)],
         guard: false,
-    },
-    TableSpec {
-        name: "table10",
-        title: "example 5, 10-D, 100 million Halton points, energy, OGA",
-        config: include_str!("../../configs/ex5_elliptic_10d.toml"),
-        paper: include_str!("../../configs/paper/table10.csv"),
-        decides: &["l2", "h1"],
-        exceptions: &[],
-        guard: true,
     },
     TableSpec {
         name: "table06",
@@ -69,6 +67,47 @@ const TABLES: &[TableSpec] = &[
         config: include_str!("../../configs/ex2_three_peaks.toml"),
         paper: include_str!("../../configs/paper/table06.csv"),
         decides: &["l2", "h1"],
+        tolerance: TOLERANCE,
+        exceptions: &[],
+        guard: true,
+    },
+    TableSpec {
+        name: "table07",
+        title: "example 3, 2-D, energy, OGA",
+        config: include_str!("../../configs/ex3_energy.toml"),
+        paper: include_str!("../../configs/paper/table07.csv"),
+        decides: &["l2", "h1"],
+        tolerance: SCATTER,
+        exceptions: &[],
+        guard: true,
+    },
+    TableSpec {
+        name: "table08",
+        title: "example 3, 2-D, PINN loss, OGA (the loss decides)",
+        config: include_str!("../../configs/ex3_pinn.toml"),
+        paper: include_str!("../../configs/paper/table08.csv"),
+        decides: &["pinn_loss"],
+        tolerance: 1.1,
+        exceptions: &[(16, 1.5), (32, 1.5), (2048, 1.0)],
+        guard: false,
+    },
+    TableSpec {
+        name: "table09",
+        title: "example 4, 2-D, fourth order, energy, OGA",
+        config: include_str!("../../configs/ex4_biharmonic.toml"),
+        paper: include_str!("../../configs/paper/table09.csv"),
+        decides: &["l2", "energy"],
+        tolerance: SCATTER,
+        exceptions: &[],
+        guard: true,
+    },
+    TableSpec {
+        name: "table10",
+        title: "example 5, 10-D, 100 million Halton points, energy, OGA",
+        config: include_str!("../../configs/ex5_elliptic_10d.toml"),
+        paper: include_str!("../../configs/paper/table10.csv"),
+        decides: &["l2", "h1"],
+        tolerance: TOLERANCE,
         exceptions: &[],
         guard: true,
     },
@@ -172,7 +211,7 @@ fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<Str
                 .exceptions
                 .iter()
                 .find(|(at, _)| at == n)
-                .map_or(TOLERANCE, |(_, t)| *t);
+                .map_or(spec.tolerance, |(_, t)| *t);
             // Three printed digits of the paper: allow for its rounding. NaN counts as worse.
             let good = ratio <= tolerance * 1.005;
             if spec.decides.contains(&column.as_str()) && !good {

@@ -158,8 +158,7 @@ impl Program {
 impl ProgramSpec {
     /// How many sums [`Program::Refine`] makes per neuron and symbol.
     pub fn refine_sums(&self) -> usize {
-        let d = self.dimension;
-        3 + 2 * d + d * (d + 1) / 2
+        2 + self.dimension
     }
 
     /// The factor of a symbol's order that the shaders leave to the host.

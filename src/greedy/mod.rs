@@ -1,7 +1,9 @@
 //! The greedy algorithms: one neuron at a time, the one that the gradient of the loss favours most.
 
+mod guard;
 mod orthogonal;
 
+pub use guard::GuardState;
 pub use orthogonal::{OrthogonalParams, orthogonal};
 
 use crate::network::{Network, Neuron};
@@ -33,6 +35,8 @@ pub struct State {
     pub scores: Vec<f64>,
     /// After how many neurons the projection changed to orthogonal values, if it did.
     pub orthogonal_from: Option<usize>,
+    /// What the guard remembers.
+    pub guard: Option<GuardState>,
 }
 
 /// A step that was taken.
@@ -46,7 +50,7 @@ pub struct Step<'a> {
     pub state: &'a State,
     /// The loss on the training points.
     pub loss: f64,
-    /// The loss on the validation points, if there are any.
+    /// The loss on the validation points, if it was taken.
     pub validation_loss: Option<f64>,
     /// Whether the run ends with this step.
     pub last: bool,

@@ -1,13 +1,15 @@
 //! The orthogonal greedy algorithm.
 
+use super::guard::{Guard, Verdict};
 use super::{Outcome, State, Step, Stopped, Timings};
-use crate::backend::AnyBackend;
+use crate::backend::{AnyBackend, LocalScore};
 use crate::candidates::{Candidates, Grid};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::problem::ProjectionKind;
 use crate::projection::{Cholesky, Orthogonal, Projection};
-use crate::search::BestFirst;
+use crate::refine::{Landscape, Resolution, refine};
+use crate::search::{BestFirst, best_of_lines};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -20,8 +22,8 @@ const MAX_DEPENDENT: usize = 200;
 const NOISE: f64 = 1e-15;
 /// The error of scores, as a part of the first: they are sums of terms that do not shrink.
 const ROUNDING: f64 = 2e-13;
-/// The loss on the validation points may rise by this part of its size: rounding.
-const GUARD_ROUNDING: f64 = 1e-14;
+/// Refinement starts from the best neurons of this many directions.
+const REFINED: usize = 4;
 /// Memory up to which the values at the points are held for the robust projection.
 const ORTHOGONAL_BYTES: usize = 2 << 30;
 /// Work (numbers × neurons) that the robust projection may cost where it is needed from the start …
@@ -48,6 +50,10 @@ pub struct OrthogonalParams<'a> {
     pub grid: &'a dyn Fn(u64) -> Grid,
     /// Whether the candidates are the same in every step.
     pub fixed_grid: bool,
+    /// How finely the best candidates are refined, if they are.
+    pub refine: Option<Resolution>,
+    /// The n at which the loss on the validation points is wanted.
+    pub reported: &'a dyn Fn(usize) -> bool,
     /// Where an earlier run was interrupted.
     pub start: Option<&'a State>,
 }
@@ -102,6 +108,7 @@ pub fn orthogonal<'a>(
             run.network.len()
         ));
     }
+    run.timings.validation = run.guard.time;
     Ok(Outcome {
         network: run.network,
         stopped,
@@ -120,7 +127,7 @@ enum Found {
 
 struct Run<'a> {
     training: &'a mut AnyBackend,
-    validation: Option<&'a mut AnyBackend>,
+    guard: Guard<'a>,
     params: &'a OrthogonalParams<'a>,
     network: Network,
     projection: Projection,
@@ -129,7 +136,6 @@ struct Run<'a> {
     closed: HashSet<Vec<u64>>,
     loss_of_zero: f64,
     first_score: Option<f64>,
-    best_validation: f64,
     warnings: Vec<String>,
     timings: Timings,
 }
@@ -137,15 +143,12 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(
         training: &'a mut AnyBackend,
-        mut validation: Option<&'a mut AnyBackend>,
+        validation: Option<&'a mut AnyBackend>,
         params: &'a OrthogonalParams<'a>,
     ) -> Result<Self, SolveError> {
         let network = Network::zero(training.activation(), params.center.len());
         let loss_of_zero = training.risk(&network)?;
-        let best_validation = match &mut validation {
-            Some(validation) => validation.risk(&network)?,
-            None => f64::INFINITY,
-        };
+        let guard = Guard::new(validation, &network, params.start.and_then(|start| start.guard))?;
         let robust = match params.projection {
             ProjectionKind::Auto => params.stiff && holds_embeddings(training, params.neurons, STIFF_WORK),
             ProjectionKind::Cholesky => false,
@@ -153,7 +156,7 @@ impl<'a> Run<'a> {
         };
         Ok(Self {
             training,
-            validation,
+            guard,
             params,
             network,
             projection: if robust {
@@ -165,7 +168,6 @@ impl<'a> Run<'a> {
             closed: HashSet::new(),
             loss_of_zero,
             first_score: None,
-            best_validation,
             warnings: Vec::new(),
             timings: Timings::default(),
         })
@@ -181,29 +183,20 @@ impl<'a> Run<'a> {
             if !self.add(neuron, score)? {
                 break;
             }
-            if let Some(loss) = self.validate()? {
-                self.best_validation = self.best_validation.min(loss);
-            }
         }
+        self.state.guard = start.guard;
         Ok(())
     }
 
     /// Finds the best neuron that can be added, and adds it.
     fn step(&mut self, grid: &Grid) -> Result<Found, SolveError> {
-        let started = Instant::now();
-        let scores = self.scores(Candidates::Grid(grid))?;
-        if scores.iter().any(|score| !score.is_finite()) {
-            return Err(SolveError::Breakdown {
-                neurons: self.network.len(),
-            });
-        }
-        self.timings.argmax += started.elapsed();
+        let pool = self.pool(grid)?;
         let (mut refusals, mut dependent) = (0, 0);
         let rounding = ROUNDING * self.first_score.unwrap_or(0.0);
         let center = self.params.center;
-        let activity = |index: usize| grid.neuron(index).argument(center);
-        for index in BestFirst::new(&scores, rounding, &activity) {
-            let signed = scores[index];
+        let activity = |index: usize| pool.neuron(index).argument(center);
+        for index in BestFirst::new(&pool.scores, rounding, &activity) {
+            let signed = pool.scores[index];
             let score = signed.abs();
             let first = *self.first_score.get_or_insert(score);
             if score <= NOISE * first {
@@ -212,7 +205,7 @@ impl<'a> Run<'a> {
             if self.params.tolerance.is_some_and(|tolerance| score < tolerance) {
                 return Ok(Found::Nothing(Stopped::Tolerance));
             }
-            let neuron = grid.neuron(index);
+            let neuron = pool.neuron(index);
             if !self.allows(&neuron) {
                 continue;
             }
@@ -223,24 +216,15 @@ impl<'a> Run<'a> {
                 }
                 continue;
             }
-            let validation_loss = self.validate()?;
-            match validation_loss {
-                Some(loss) if loss > self.best_validation + GUARD_ROUNDING * self.best_validation.abs() => {
-                    self.take_back();
-                    refusals += 1;
-                    if refusals == MAX_REFUSALS {
-                        return Ok(Found::Nothing(Stopped::QuadratureLimit));
-                    }
-                }
-                _ => {
-                    if let Some(loss) = validation_loss {
-                        self.best_validation = self.best_validation.min(loss);
-                    }
-                    return Ok(Found::Neuron {
-                        score,
-                        validation_loss,
-                    });
-                }
+            if let Some(validation_loss) = self.is_accepted()? {
+                return Ok(Found::Neuron {
+                    score,
+                    validation_loss,
+                });
+            }
+            refusals += 1;
+            if refusals == MAX_REFUSALS {
+                break;
             }
         }
         Ok(Found::Nothing(if refusals > 0 {
@@ -248,6 +232,56 @@ impl<'a> Run<'a> {
         } else {
             Stopped::NoCandidate
         }))
+    }
+
+    /// The grid's neurons and those refined from its best, with their scores.
+    fn pool<'g>(&mut self, grid: &'g Grid) -> Result<Pool<'g>, SolveError> {
+        let started = Instant::now();
+        let scores = self.scores(Candidates::Grid(grid))?;
+        if scores.iter().any(|score| !score.is_finite()) {
+            return Err(SolveError::Breakdown {
+                neurons: self.network.len(),
+            });
+        }
+        self.timings.argmax += started.elapsed();
+        let mut pool = Pool {
+            grid,
+            scores,
+            refined: Vec::new(),
+        };
+        if let Some(resolution) = self.params.refine {
+            let started = Instant::now();
+            let starts: Vec<(Neuron, f64)> = best_of_lines(grid, &pool.scores, REFINED)
+                .into_iter()
+                .map(|index| (grid.neuron(index), pool.scores[index]))
+                .collect();
+            let bias = self.params.bias;
+            for (neuron, score) in refine(self, &starts, resolution, bias)? {
+                pool.refined.push(neuron);
+                pool.scores.push(score);
+            }
+            self.timings.refine += started.elapsed();
+        }
+        Ok(pool)
+    }
+
+    /// Asks the guard about the neuron just added; takes it back if it is refused. If it stays, the
+    /// loss on the validation points comes back, where that was taken.
+    fn is_accepted(&mut self) -> Result<Option<Option<f64>>, SolveError> {
+        let n = self.network.len();
+        let due = n == self.params.neurons || (self.params.reported)(n);
+        let explained = 0.5 * self.projection.explained();
+        let verdict = self.guard.judge(&self.network, explained, due)?;
+        if let Verdict::Refused = verdict {
+            self.take_back();
+            let explained = 0.5 * self.projection.explained();
+            self.guard.after_refusal(&self.network, explained)?;
+        }
+        self.state.guard = Some(self.guard.state);
+        Ok(match verdict {
+            Verdict::Accepted(loss) => Some(loss),
+            Verdict::Refused => None,
+        })
     }
 
     fn allows(&self, neuron: &Neuron) -> bool {
@@ -352,16 +386,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn validate(&mut self) -> Result<Option<f64>, SolveError> {
-        let started = Instant::now();
-        let loss = match &mut self.validation {
-            Some(validation) => Some(validation.risk(&self.network)?),
-            None => None,
-        };
-        self.timings.validation += started.elapsed();
-        Ok(loss)
-    }
-
     /// L(u_n) = L(0) − ½ lᵀa, unless that cancels.
     fn loss(&mut self) -> Result<f64, SolveError> {
         let estimate = self.loss_of_zero - 0.5 * self.projection.explained();
@@ -370,6 +394,33 @@ impl<'a> Run<'a> {
         } else {
             self.training.risk(&self.network)
         }
+    }
+}
+
+/// What a step chooses from.
+struct Pool<'g> {
+    grid: &'g Grid,
+    /// Of the grid's neurons, then of the refined ones.
+    scores: Vec<f64>,
+    refined: Vec<Neuron>,
+}
+
+impl Pool<'_> {
+    fn neuron(&self, index: usize) -> Neuron {
+        match index.checked_sub(self.grid.len()) {
+            Some(place) => self.refined[place].clone(),
+            None => self.grid.neuron(index),
+        }
+    }
+}
+
+impl Landscape for Run<'_> {
+    fn scores(&mut self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+        Run::scores(self, Candidates::List(neurons))
+    }
+
+    fn slopes(&mut self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
+        self.training.local_scores(&self.network, neurons)
     }
 }
 

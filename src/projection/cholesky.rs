@@ -1,6 +1,7 @@
 //! Cholesky's factor of the Gram matrix, one row per neuron.
 
-use super::{Dependent, MIN_RELATIVE_PIVOT, Triangle, dot};
+use super::{Dependent, MIN_RELATIVE_PIVOT, Triangle};
+use crate::vector::dot;
 
 /// G = RᵀR, grown by one row per neuron; nothing is ever factored twice.
 #[derive(Debug, Clone)]

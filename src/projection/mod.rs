@@ -14,6 +14,7 @@ use crate::backend::AnyBackend;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
 use crate::network::Neuron;
+use crate::vector::dot;
 
 /// A neuron is refused when less than this part of its square norm is new: the rest is rounding.
 pub const MIN_RELATIVE_PIVOT: f64 = 1e-13;
@@ -166,24 +167,4 @@ impl Projection {
             Projection::Orthogonal(orthogonal) => &orthogonal.triangle,
         }
     }
-}
-
-/// Scalar product in independent lanes, which lets the compiler use vector instructions.
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 8;
-    let mut lanes = [0.0; LANES];
-    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let rest: f64 = a_chunks
-        .remainder()
-        .iter()
-        .zip(b_chunks.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
-    for (a, b) in a_chunks.zip(b_chunks) {
-        for lane in 0..LANES {
-            lanes[lane] += a[lane] * b[lane];
-        }
-    }
-    lanes.iter().sum::<f64>() + rest
 }

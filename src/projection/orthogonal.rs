@@ -1,6 +1,7 @@
 //! Orthogonalisation of the neurons' values at the points.
 
-use super::{Dependent, Triangle, dot};
+use super::{Dependent, Triangle};
+use crate::vector::dot;
 use rayon::prelude::*;
 
 /// A neuron is refused when less than this part of its norm is new.

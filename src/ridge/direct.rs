@@ -59,37 +59,6 @@ pub fn score(activation: Activation, (sign, bias): (f64, f64), t: &[f64], channe
     sum
 }
 
-/// Adds to `sums`, at z = t + b and for a symbol of order m: Σρσ^(m); Σρσ^(m+1), Σρxσ^(m+1);
-/// Σρσ^(m+2), Σρxσ^(m+2), Σρxxᵀσ^(m+2) (upper triangle).
-pub fn add_local_sums(
-    (activation, order): (Activation, usize),
-    bias: f64,
-    t: &[f64],
-    rho: &[f64],
-    coordinates: &[Vec<f64>],
-    sums: &mut [f64],
-) {
-    let d = coordinates.len();
-    for (i, (&t, &rho)) in t.iter().zip(rho).enumerate() {
-        let z = t + bias;
-        let slope = rho * activation.derivative(order + 1, z);
-        let bend = rho * activation.derivative(order + 2, z);
-        sums[0] += rho * activation.derivative(order, z);
-        sums[1] += slope;
-        sums[2 + d] += bend;
-        let mut place = 3 + 2 * d;
-        for (j, column) in coordinates.iter().enumerate() {
-            let x = column[i];
-            sums[2 + j] += slope * x;
-            sums[3 + d + j] += bend * x;
-            for other in &coordinates[j..] {
-                sums[place] += bend * x * other[i];
-                place += 1;
-            }
-        }
-    }
-}
-
 /// out += factor · max(0, ±t + b)^power, the step function for power 0.
 #[multiversion(targets("x86_64+avx2+fma"))]
 fn add_relu(factor: f64, power: usize, sign: f64, bias: f64, t: &[f64], out: &mut [f64]) {

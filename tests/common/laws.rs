@@ -189,13 +189,5 @@ fn check_slopes(
             "{slope} {:?}",
             score.gradient
         );
-        for j in 0..=d {
-            let bend = (local[0].gradient[j] - local[1].gradient[j]) / (2.0 * h);
-            let scale = score.hessian.iter().map(|g| g.abs()).sum::<f64>() + scale;
-            assert!(
-                (bend - score.hessian[i * (d + 1) + j]).abs() < 1e-4 * scale,
-                "{i} {j} {bend}"
-            );
-        }
     }
 }

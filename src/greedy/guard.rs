@@ -1,0 +1,132 @@
+//! The guard against overfitting the quadrature.
+
+use crate::backend::AnyBackend;
+use crate::error::SolveError;
+use crate::network::Network;
+use std::time::{Duration, Instant};
+
+/// The loss on the validation points may rise by this part of its size: rounding.
+const ROUNDING: f64 = 1e-14;
+/// Up to this many validation points every neuron is checked.
+const CHEAP_POINTS: usize = 100_000;
+/// On firm ground, with more points, at least one neuron out of so many is checked.
+const LONGEST_INTERVAL: usize = 8;
+/// The ground is firm when training and validation loss fall alike, up to this part.
+const FIRM: f64 = 0.05;
+
+/// Keeps a second set of points that neither selection nor projection sees, and refuses a neuron with
+/// which the loss there does not fall.
+///
+/// Where the points are many, the loss on them is the larger part of a step. As long as it falls by
+/// what the training loss falls by, the check is made every second, fourth, eighth neuron only.
+pub(super) struct Guard<'a> {
+    validation: Option<&'a mut AnyBackend>,
+    pub(super) state: GuardState,
+    pub(super) time: Duration,
+}
+
+/// What the guard remembers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GuardState {
+    /// The loss on the validation points when it was last checked …
+    pub loss: f64,
+    /// … and what the neurons had taken off the training loss by then.
+    pub explained: f64,
+    /// Every how many neurons it is checked.
+    pub interval: usize,
+    /// Neurons since the last check.
+    pub since: usize,
+}
+
+/// What the guard says of a neuron.
+pub(super) enum Verdict {
+    /// It stays; the loss on the validation points, if it was taken.
+    Accepted(Option<f64>),
+    /// It must go.
+    Refused,
+}
+
+impl<'a> Guard<'a> {
+    pub(super) fn new(
+        validation: Option<&'a mut AnyBackend>,
+        zero: &Network,
+        start: Option<GuardState>,
+    ) -> Result<Self, SolveError> {
+        let mut guard = Self {
+            validation,
+            state: GuardState {
+                loss: f64::INFINITY,
+                explained: 0.0,
+                interval: 1,
+                since: 0,
+            },
+            time: Duration::ZERO,
+        };
+        match start {
+            Some(state) => guard.state = state,
+            None => guard.state.loss = guard.measure(zero)?.unwrap_or(f64::INFINITY),
+        }
+        Ok(guard)
+    }
+
+    fn measure(&mut self, network: &Network) -> Result<Option<f64>, SolveError> {
+        let started = Instant::now();
+        let loss = match &mut self.validation {
+            Some(validation) => Some(validation.risk(network)?),
+            None => None,
+        };
+        self.time += started.elapsed();
+        Ok(loss)
+    }
+
+    /// Judges the last neuron of a network that takes `explained` off the training loss; `due` asks for
+    /// a check in any case.
+    pub(super) fn judge(
+        &mut self,
+        network: &Network,
+        explained: f64,
+        due: bool,
+    ) -> Result<Verdict, SolveError> {
+        if self.state.since + 1 < self.state.interval && !due {
+            self.state.since += 1;
+            return Ok(Verdict::Accepted(None));
+        }
+        let Some(loss) = self.measure(network)? else {
+            return Ok(Verdict::Accepted(None));
+        };
+        if loss > self.state.loss + ROUNDING * self.state.loss.abs() {
+            return Ok(Verdict::Refused);
+        }
+        let (fallen, expected) = (self.state.loss - loss, explained - self.state.explained);
+        let firm = (fallen - expected).abs() <= FIRM * expected;
+        self.state = GuardState {
+            loss,
+            explained,
+            interval: match firm {
+                true => (2 * self.state.interval).min(self.longest_interval()),
+                false => 1,
+            },
+            since: 0,
+        };
+        Ok(Verdict::Accepted(Some(loss)))
+    }
+
+    /// Takes note that the neuron refused is gone: from here on every one is checked against what the
+    /// network has without it.
+    pub(super) fn after_refusal(&mut self, network: &Network, explained: f64) -> Result<(), SolveError> {
+        if self.state.since > 0 {
+            self.state.loss = self.measure(network)?.unwrap_or(f64::INFINITY);
+            self.state.explained = explained;
+        }
+        self.state.interval = 1;
+        self.state.since = 0;
+        Ok(())
+    }
+
+    fn longest_interval(&self) -> usize {
+        match &self.validation {
+            Some(validation) if validation.points() > CHEAP_POINTS => LONGEST_INTERVAL,
+            _ => 1,
+        }
+    }
+}
