@@ -104,7 +104,9 @@ pub struct Seconds {
     pub argmax: f64,
     /// Newton's method on the best.
     pub refine: f64,
-    /// Gram columns and coefficients.
+    /// Gram columns: sums over the points.
+    pub gram: f64,
+    /// Coefficients.
     pub projection: f64,
     /// The loss on independent points.
     pub validation: f64,

@@ -179,6 +179,7 @@ pub fn run(
             points: points_time.as_secs_f64(),
             argmax: timings.argmax.as_secs_f64(),
             refine: timings.refine.as_secs_f64(),
+            gram: timings.gram.as_secs_f64(),
             projection: timings.projection.as_secs_f64(),
             validation: timings.validation.as_secs_f64(),
             errors: errors_time.as_secs_f64(),

@@ -1,54 +1,17 @@
 //! The method on whole problems: the paper's figures, fitted rates, the guard.
 
+mod common;
+
+use common::{config, neurons, rate, row, solve};
 use greedy_pde::greedy::Stopped;
 use greedy_pde::problem::{Overrides, Problem};
-use greedy_pde::report::{Report, Row};
+use greedy_pde::report::Report;
 use greedy_pde::run::{RunOptions, run};
 use std::ops::ControlFlow;
 
-fn solve(problem: &Problem) -> Report {
-    run(
-        problem,
-        &RunOptions::default(),
-        &mut |_| ControlFlow::Continue(()),
-    )
-    .unwrap()
-    .0
-}
-
-fn load(name: &str, overrides: Overrides) -> Problem {
-    Problem::from_path(format!("configs/{name}.toml").as_ref(), &overrides).unwrap()
-}
-
-fn neurons(n: usize) -> Overrides {
-    Overrides {
-        neurons: Some(n),
-        ..Overrides::default()
-    }
-}
-
-/// The least-squares slope of log error against log n from n = `from` on.
-fn rate(rows: &[Row], from: usize, value: fn(&Row) -> Option<f64>) -> f64 {
-    let points: Vec<(f64, f64)> = rows
-        .iter()
-        .filter(|row| row.n >= from)
-        .map(|row| ((row.n as f64).ln(), value(row).unwrap().ln()))
-        .collect();
-    let count = points.len() as f64;
-    let mean = |f: fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>() / count;
-    let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
-    let covariance: f64 = points.iter().map(|(x, y)| (x - mx) * (y - my)).sum();
-    let variance: f64 = points.iter().map(|(x, _)| (x - mx) * (x - mx)).sum();
-    -covariance / variance
-}
-
-fn row(report: &Report, n: usize) -> &Row {
-    report.rows.iter().find(|row| row.n == n).unwrap()
-}
-
 #[test]
 fn example_1_has_the_papers_errors_and_orders() {
-    let report = solve(&load("ex1_neumann", neurons(256)));
+    let report = solve(&config("ex1_neumann", neurons(256)));
     assert_eq!(report.stopped, Stopped::Neurons);
     assert!(report.warnings.is_empty(), "{:?}", report.warnings);
     let at = row(&report, 128);
@@ -59,7 +22,7 @@ fn example_1_has_the_papers_errors_and_orders() {
 
 #[test]
 fn a_penalty_that_grows_with_n_gives_the_papers_energy_error() {
-    let report = solve(&load("ex1_dirichlet", neurons(128)));
+    let report = solve(&config("ex1_dirichlet", neurons(128)));
     let last = report.rows.last().unwrap();
     assert!((last.energy.unwrap() / 5.49e-3 - 1.0).abs() < 0.01);
     assert!((last.l2.unwrap() / 1.04e-5 - 1.0).abs() < 0.02);
@@ -67,14 +30,14 @@ fn a_penalty_that_grows_with_n_gives_the_papers_energy_error() {
 
 #[test]
 fn the_residual_form_converges_at_order_four() {
-    let report = solve(&load("ex1_pinn", neurons(128)));
+    let report = solve(&config("ex1_pinn", neurons(128)));
     assert!(report.rows.last().unwrap().loss < 5.10e-7);
     assert!((rate(&report.rows, 16, |row| Some(row.loss)) - 4.0).abs() < 0.3);
 }
 
 #[test]
 fn three_peaks_are_found_better_than_in_the_paper() {
-    let report = solve(&load("ex2_three_peaks", neurons(128)));
+    let report = solve(&config("ex2_three_peaks", neurons(128)));
     let last = report.rows.last().unwrap();
     assert!(last.l2.unwrap() < 1.99e-5 && last.h1.unwrap() < 8.42e-3);
 }
@@ -87,10 +50,10 @@ fn asking_for_too_much_is_survived() {
         cells: Some(200),
         ..Overrides::default()
     };
-    let report = solve(&load("ex1_neumann", overrides.clone()));
+    let report = solve(&config("ex1_neumann", overrides.clone()));
     never_far_from_its_best(&report);
     // Offsets off the edges: the quadrature would be overfitted.
-    let mut problem = load("ex1_neumann", overrides);
+    let mut problem = config("ex1_neumann", overrides);
     problem.dictionary.offsets = Some(777);
     let guarded = solve(&problem);
     assert_eq!(guarded.stopped, Stopped::QuadratureLimit);
@@ -189,7 +152,7 @@ fn a_disk_with_smooth_neurons_and_random_points() {
 
 #[test]
 fn the_same_seed_gives_the_same_network_whatever_the_threads() {
-    let problem = load("ex1_pinn", neurons(24));
+    let problem = config("ex1_pinn", neurons(24));
     let network = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)

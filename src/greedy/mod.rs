@@ -63,7 +63,9 @@ pub struct Timings {
     pub argmax: Duration,
     /// Newton's method on the best.
     pub refine: Duration,
-    /// Gram columns and coefficients.
+    /// Gram columns.
+    pub gram: Duration,
+    /// Coefficients.
     pub projection: Duration,
     /// The loss on independent points.
     pub validation: Duration,

@@ -310,9 +310,12 @@ impl<'a> Run<'a> {
     /// Adds a neuron and computes the coefficients, or finds that it depends on the others.
     fn add(&mut self, neuron: &Neuron, score: f64) -> Result<bool, SolveError> {
         let started = Instant::now();
-        let added = self
+        let products = self
             .projection
-            .try_add(self.training, &self.network.neurons, neuron, score)?;
+            .products(self.training, &self.network.neurons, neuron)?;
+        self.timings.gram += started.elapsed();
+        let started = Instant::now();
+        let added = self.projection.try_add(products, score);
         self.closed.insert(key(neuron));
         if added.is_ok() {
             self.network.neurons.push(neuron.clone());
@@ -372,7 +375,8 @@ impl<'a> Run<'a> {
             if let Some(embedded) = projection.embedded().filter(|values| !values.is_empty()) {
                 score += self.training.embedding_adjoint(embedded, candidate)?[0];
             }
-            let added = projection.try_add(self.training, &self.network.neurons[..n], neuron, score)?;
+            let products = projection.products(self.training, &self.network.neurons[..n], neuron)?;
+            let added = projection.try_add(products, score);
             if added.is_err() {
                 return Ok(());
             }

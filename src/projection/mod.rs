@@ -82,29 +82,37 @@ pub enum Projection {
 }
 
 impl Projection {
-    /// Adds a neuron to those in `chosen`; `score` is ⟨∇L(u), g⟩ at the projection u onto them.
-    ///
-    /// The gradient there is orthogonal to the span, so the new component of the solution is −score
-    /// over the norm of what the neuron adds: no cancellation.
-    pub fn try_add(
-        &mut self,
+    /// The sums over the points that adding a neuron to those in `chosen` takes: its Gram column, or its
+    /// embedding.
+    pub fn products(
+        &self,
         backend: &mut AnyBackend,
         chosen: &[Neuron],
         neuron: &Neuron,
-        score: f64,
-    ) -> Result<Result<(), Dependent>, SolveError> {
+    ) -> Result<Option<Vec<f64>>, SolveError> {
         match self {
-            Projection::Cholesky(cholesky) => {
+            Projection::Cholesky(_) => {
                 let zero = crate::network::Network::zero(backend.activation(), neuron.omega.len());
                 let mut list = chosen.to_vec();
                 list.push(neuron.clone());
-                let column = backend.curvature(&zero, neuron, Candidates::List(&list))?;
-                Ok(cholesky.try_add(&column, score))
+                backend
+                    .curvature(&zero, neuron, Candidates::List(&list))
+                    .map(Some)
             }
-            Projection::Orthogonal(orthogonal) => match backend.embedding(neuron)? {
-                Some(values) => Ok(orthogonal.try_add(values, score)),
-                None => Ok(Err(Dependent { relative_pivot: 0.0 })),
-            },
+            Projection::Orthogonal(_) => backend.embedding(neuron),
+        }
+    }
+
+    /// Adds a neuron by its [`products`](Self::products); `score` is ⟨∇L(u), g⟩ at the projection u onto
+    /// those before it.
+    ///
+    /// The gradient there is orthogonal to the span, so the new component of the solution is −score
+    /// over the norm of what the neuron adds: no cancellation.
+    pub fn try_add(&mut self, products: Option<Vec<f64>>, score: f64) -> Result<(), Dependent> {
+        match (self, products) {
+            (_, None) => Err(Dependent { relative_pivot: 0.0 }),
+            (Projection::Cholesky(cholesky), Some(column)) => cholesky.try_add(&column, score),
+            (Projection::Orthogonal(orthogonal), Some(values)) => orthogonal.try_add(values, score),
         }
     }
 

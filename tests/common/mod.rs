@@ -4,8 +4,56 @@
 
 pub mod laws;
 
+use greedy_pde::problem::{Overrides, Problem};
+use greedy_pde::report::{Report, Row};
+use greedy_pde::run::{RunOptions, run};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Output};
+
+/// Solves on the CPU.
+pub fn solve(problem: &Problem) -> Report {
+    run(
+        problem,
+        &RunOptions::default(),
+        &mut |_| ControlFlow::Continue(()),
+    )
+    .unwrap()
+    .0
+}
+
+/// A shipped problem.
+pub fn config(name: &str, overrides: Overrides) -> Problem {
+    Problem::from_path(format!("configs/{name}.toml").as_ref(), &overrides).unwrap()
+}
+
+/// Another number of neurons.
+pub fn neurons(n: usize) -> Overrides {
+    Overrides {
+        neurons: Some(n),
+        ..Overrides::default()
+    }
+}
+
+/// The least-squares slope of log error against log n from n = `from` on.
+pub fn rate(rows: &[Row], from: usize, value: fn(&Row) -> Option<f64>) -> f64 {
+    let points: Vec<(f64, f64)> = rows
+        .iter()
+        .filter(|row| row.n >= from)
+        .map(|row| ((row.n as f64).ln(), value(row).unwrap().ln()))
+        .collect();
+    let count = points.len() as f64;
+    let mean = |f: fn(&(f64, f64)) -> f64| points.iter().map(f).sum::<f64>() / count;
+    let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
+    let covariance: f64 = points.iter().map(|(x, y)| (x - mx) * (y - my)).sum();
+    let variance: f64 = points.iter().map(|(x, _)| (x - mx) * (x - mx)).sum();
+    -covariance / variance
+}
+
+/// The row at n.
+pub fn row(report: &Report, n: usize) -> &Row {
+    report.rows.iter().find(|row| row.n == n).unwrap()
+}
 
 /// Runs `greedy-pde` with these arguments in a directory.
 pub fn greedy_pde(directory: &Path, arguments: &[&str]) -> Output {
