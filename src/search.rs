@@ -164,7 +164,7 @@ pub fn resolution(domain: &Domain, rule: &Rule) -> Resolution {
             let widths = (0..d).map(|axis| cell_width(domain, axis, *cells));
             widths.fold(f64::INFINITY, f64::min)
         }
-        Rule::Halton { points, .. } | Rule::MonteCarlo { points, .. } => {
+        Rule::Halton { points, .. } | Rule::Lattice { points, .. } | Rule::MonteCarlo { points, .. } => {
             widest * (*points as f64).powf(-1.0 / d as f64)
         }
     };

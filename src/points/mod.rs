@@ -5,11 +5,13 @@
 
 mod gauss;
 mod halton;
+mod lattice;
 mod philox;
 mod region;
 
 pub use gauss::CompositeGauss;
 pub use halton::{Halton, MAX_HALTON_DIMENSION, radical_inverse};
+pub use lattice::{Lattice, MAX_LATTICE_DIMENSION, MAX_LATTICE_POINTS};
 pub use philox::{MonteCarlo, philox, uniforms as philox_uniforms};
 pub use region::unit_vector;
 
@@ -38,6 +40,13 @@ pub enum Rule {
         /// The seed of the shift.
         shift: Option<u64>,
     },
+    /// A rank-1 lattice, moved by a random shift and folded.
+    Lattice {
+        /// N, a power of two.
+        points: usize,
+        /// The seed of the shift.
+        shift: u64,
+    },
     /// Independent uniform points.
     MonteCarlo {
         /// N.
@@ -52,6 +61,7 @@ pub enum Rule {
 enum UnitRule {
     Gauss(CompositeGauss),
     Halton(Halton),
+    Lattice(Lattice),
     MonteCarlo(MonteCarlo),
 }
 
@@ -113,9 +123,34 @@ pub enum PointsError {
         "the Halton sequence is provided up to {MAX_HALTON_DIMENSION} dimensions, {0} are needed; use monte_carlo"
     )]
     HaltonDimension(usize),
+    /// Lattices are made for fewer dimensions or other numbers of points.
+    #[error(
+        "a lattice has a power of two of points, up to {MAX_LATTICE_POINTS}, in up to {MAX_LATTICE_DIMENSION} \
+         dimensions, not {points} points in {dimension}; near by is {}",
+        near_power_of_two(*points)
+    )]
+    Lattice {
+        /// N.
+        points: usize,
+        /// Dimensions.
+        dimension: usize,
+    },
     /// No tensor coordinates.
     #[error("gauss points in a ball are provided for 2 and 3 dimensions, not {0}; use halton or monte_carlo")]
     GaussBall(usize),
+}
+
+fn near_power_of_two(points: usize) -> usize {
+    let above = points
+        .clamp(1, MAX_LATTICE_POINTS)
+        .next_power_of_two()
+        .min(MAX_LATTICE_POINTS);
+    // The nearer one on a logarithmic scale.
+    if (above as f64) < std::f64::consts::SQRT_2 * points as f64 {
+        above
+    } else {
+        (above / 2).max(1)
+    }
 }
 
 impl PointSet {
@@ -145,6 +180,17 @@ impl PointSet {
                 }
                 let shift = shift.map(|seed| (seed, stream));
                 (UnitRule::Halton(Halton::new(points, parameters, shift)), points)
+            }
+            Rule::Lattice { points, shift } => {
+                let fits = points.is_power_of_two() && points <= MAX_LATTICE_POINTS;
+                if !fits || parameters > MAX_LATTICE_DIMENSION {
+                    return Err(PointsError::Lattice {
+                        points,
+                        dimension: parameters,
+                    });
+                }
+                let lattice = Lattice::new(points, parameters, shift, stream);
+                (UnitRule::Lattice(lattice), points)
             }
             Rule::MonteCarlo { points, seed } => (
                 UnitRule::MonteCarlo(MonteCarlo::new(points, parameters, seed, stream)),
@@ -186,6 +232,7 @@ impl PointSet {
         match &self.rule {
             UnitRule::Gauss(rule) => rule.fill(range, &mut parameters, &mut tile.weights),
             UnitRule::Halton(rule) => rule.fill(range, &mut parameters, &mut tile.weights),
+            UnitRule::Lattice(rule) => rule.fill(range, &mut parameters, &mut tile.weights),
             UnitRule::MonteCarlo(rule) => rule.fill(range, &mut parameters, &mut tile.weights),
         }
         self.map.apply(&mut parameters, tile);

@@ -195,6 +195,10 @@ impl Builder<'_> {
                 points: points.ok_or_else(|| missing("points"))?,
                 shift: None,
             },
+            RuleKind::Lattice => Rule::Lattice {
+                points: points.ok_or_else(|| missing("points"))?,
+                shift: seed,
+            },
             RuleKind::MonteCarlo => Rule::MonteCarlo {
                 points: points.ok_or_else(|| missing("points"))?,
                 seed,
@@ -213,7 +217,11 @@ impl Builder<'_> {
             // The same density along the boundary as inside.
             None => {
                 let exponent = 1.0 - 1.0 / self.dimension as f64;
-                ((points.unwrap_or(1) as f64).powf(exponent).round() as usize).max(1)
+                let count = ((points.unwrap_or(1) as f64).powf(exponent).round() as usize).max(1);
+                match kind {
+                    RuleKind::Lattice => count.next_power_of_two(),
+                    _ => count,
+                }
             }
         };
         let cache_mib = optional_count(source, "quadrature.cache_mib", &given.cache_mib, 0, 1 << 30)?;

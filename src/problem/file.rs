@@ -143,6 +143,7 @@ pub(super) struct FileQuadrature {
 pub(super) enum RuleKind {
     Gauss,
     Halton,
+    Lattice,
     MonteCarlo,
 }
 

@@ -120,6 +120,14 @@ impl Quadrature {
                 };
                 Rule::Halton { points, shift }
             }
+            Rule::Lattice { points, shift } => Rule::Lattice {
+                points: self.count(points, region, purpose).next_power_of_two(),
+                shift: match purpose {
+                    Purpose::Training => shift,
+                    Purpose::Validation => shift ^ VALIDATION_SEED,
+                    Purpose::Errors => shift ^ ERROR_SEED,
+                },
+            },
             Rule::MonteCarlo { points, seed } => match purpose {
                 Purpose::Errors if domain.dimension() <= 3 => error_gauss(domain.dimension()),
                 _ => Rule::MonteCarlo {

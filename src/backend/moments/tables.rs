@@ -23,6 +23,19 @@ pub struct AxisBins {
 }
 
 impl AxisBins {
+    /// Where x lies along the axis, in parts of 2⁻³² of its width.
+    fn place(&self, x: f64) -> u32 {
+        // The cast ends at the largest number.
+        ((x - self.low) / (self.step * self.count as f64) * PLACES).round() as u32
+    }
+
+    /// The bin of a place and the distance from its left edge, in parts of 2⁻³² of its width.
+    #[inline(always)]
+    fn bin(&self, place: u32) -> (usize, u32) {
+        let wide = u64::from(place) * self.count as u64;
+        ((wide >> 32) as usize, wide as u32)
+    }
+
     /// The left edge of a bin, or the end of the last.
     pub fn edge(&self, bin: usize) -> f64 {
         self.low + bin as f64 * self.step
@@ -58,21 +71,61 @@ struct Roles {
     slopes: Vec<(Option<usize>, Option<usize>)>,
 }
 
-/// Per point of a block along one axis: distance from the left edge of its bin, and the bin.
-type Places = Vec<(f64, u32)>;
+/// 2³²: places along an axis are whole numbers of this part of its width. That is finer than any sum
+/// over points can tell, and the places of a block fit the second-level cache.
+const PLACES: f64 = (1_u64 << 32) as f64;
 
 /// The points of a block in the order of their bins along one axis.
 struct Sorted {
-    /// w a₀, the distance from the left edge, the point.
-    points: Vec<(f64, f64, u32)>,
+    /// The distance from the left edge of the bin, in parts of the bin's width, and the point.
+    points: Vec<(u32, u32)>,
+    /// w a₀ of each.
+    weights: Vec<f64>,
     /// Where each bin begins.
     starts: Vec<u32>,
 }
 
-/// The numbers of a block of points.
+/// The numbers of a block of points, kept from block to block.
+#[derive(Default)]
 struct Block {
-    axes: Vec<Places>,
+    /// The place of each point along each axis.
+    places: Vec<Vec<u32>>,
     columns: Vec<Vec<f64>>,
+}
+
+/// One tile's part of a block.
+#[derive(Default)]
+struct BlockTile<'a> {
+    places: Vec<&'a mut [u32]>,
+    columns: Vec<&'a mut [f64]>,
+}
+
+impl Block {
+    fn resize(&mut self, axes: usize, columns: usize, length: usize) {
+        self.places.resize(axes, Vec::new());
+        self.columns.resize(columns, Vec::new());
+        self.places.iter_mut().for_each(|places| places.resize(length, 0));
+        self.columns
+            .iter_mut()
+            .for_each(|column| column.resize(length, 0.0));
+    }
+
+    fn tiles(&mut self) -> Vec<BlockTile<'_>> {
+        let length = self.places.first().map_or(0, Vec::len);
+        let mut tiles: Vec<BlockTile> = Vec::new();
+        tiles.resize_with(length.div_ceil(TILE), BlockTile::default);
+        for places in &mut self.places {
+            for (tile, part) in tiles.iter_mut().zip(places.chunks_mut(TILE)) {
+                tile.places.push(part);
+            }
+        }
+        for column in &mut self.columns {
+            for (tile, part) in tiles.iter_mut().zip(column.chunks_mut(TILE)) {
+                tile.columns.push(part);
+            }
+        }
+        tiles
+    }
 }
 
 /// Numbers per row of a cell, padded so that vector instructions fit.
@@ -138,10 +191,11 @@ impl MomentTables {
             axes,
         };
         let count = term.points.len();
+        let mut block = Block::default();
         for start in (0..count).step_by(BLOCK) {
             let range = start..(start + BLOCK).min(count);
             let done = range.end;
-            let block = tables.block(term, range)?;
+            tables.fill(term, range, &mut block)?;
             tables.add(&block, &roles);
             if observer(done, count).is_break() {
                 return Err(SolveError::Interrupted);
@@ -150,59 +204,65 @@ impl MomentTables {
         Ok(tables)
     }
 
-    /// Generates a block of points and finds their bins.
-    fn block(&self, term: &Term, range: Range<usize>) -> Result<Block, SolveError> {
-        let starts: Vec<usize> = range.clone().step_by(TILE).collect();
-        let parts: Vec<Result<TermTile, SolveError>> = starts
+    /// Generates a block of points and finds their places.
+    fn fill(&self, term: &Term, range: Range<usize>, block: &mut Block) -> Result<(), SolveError> {
+        block.resize(self.axes.len(), term.layout().columns(), range.len());
+        let fill = |(workspace, scratch): &mut (Workspace, TermTile), (index, tile): (usize, BlockTile)| {
+            let start = range.start + index * TILE;
+            term.fill(start..(start + TILE).min(range.end), workspace, scratch)?;
+            for (out, column) in tile.columns.into_iter().zip(term.weighted_columns(scratch)) {
+                out.copy_from_slice(&column);
+            }
+            for ((out, xs), axis) in tile
+                .places
+                .into_iter()
+                .zip(&scratch.tile.coordinates)
+                .zip(&self.axes)
+            {
+                out.iter_mut()
+                    .zip(xs)
+                    .for_each(|(place, &x)| *place = axis.place(x));
+            }
+            Ok(())
+        };
+        // The first error in the order of the points, whichever thread met one first.
+        let filled: Vec<Result<(), SolveError>> = block
+            .tiles()
             .into_par_iter()
-            .map_init(Workspace::default, |workspace, start| {
-                let mut tile = TermTile::default();
-                term.fill(start..(start + TILE).min(range.end), workspace, &mut tile)?;
-                Ok(tile)
-            })
-            .collect();
-        let parts: Vec<TermTile> = parts.into_iter().collect::<Result<_, _>>()?;
-        let weighted: Vec<Vec<Vec<f64>>> = parts.par_iter().map(|part| term.weighted_columns(part)).collect();
-        let columns: Vec<Vec<f64>> = (0..term.layout().columns())
-            .map(|c| weighted.iter().flat_map(|columns| &columns[c]).copied().collect())
-            .collect();
-        let axes = self
-            .axes
-            .par_iter()
             .enumerate()
-            .map(|(axis, bins)| {
-                let mut places = Vec::with_capacity(range.len());
-                for part in &parts {
-                    places.extend(part.tile.coordinates[axis].iter().map(|&x| {
-                        let bin = (((x - bins.low) / bins.step) as usize).min(bins.count - 1);
-                        (x - bins.edge(bin), bin as u32)
-                    }));
-                }
-                places
-            })
+            .map_init(Default::default, fill)
             .collect();
-        Ok(Block { axes, columns })
+        filled.into_iter().collect()
     }
 
     fn add(&mut self, block: &Block, roles: &Roles) {
         let (d, power) = (self.axes.len(), self.power);
         let axes = &self.axes;
-        let mut tables = self.pairs.as_mut_slice();
+        let mut rest = self.pairs.as_mut_slice();
+        let mut per_axis = Vec::new();
         for i in 0..d {
-            let sorted = Sorted::new(&block.axes[i], axes[i].count, &block.columns[roles.value]);
-            // Each table belongs to one thread: the sums do not depend on how many there are.
-            let (now, later) = tables.split_at_mut(d - 1 - i);
-            now.par_iter_mut().zip(i + 1..d).for_each(|(table, j)| {
-                let (columns, places) = (axes[j].count, &block.axes[j]);
+            let (tables, later) = rest.split_at_mut(d - 1 - i);
+            per_axis.push((i, tables));
+            rest = later;
+        }
+        // Each table belongs to one thread: the sums do not depend on how many there are.
+        per_axis.into_par_iter().with_max_len(1).for_each(|(i, tables)| {
+            let sorted = Sorted::new(&axes[i], &block.places[i], &block.columns[roles.value]);
+            tables.par_iter_mut().zip(i + 1..d).for_each(|(table, j)| {
+                let pair = Pair {
+                    sorted: &sorted,
+                    row_unit: axes[i].step / PLACES,
+                    columns: &axes[j],
+                    places: &block.places[j],
+                };
                 match power {
-                    1 => add_pair_1(table, columns, &sorted, places),
-                    2 => add_pair_2(table, columns, &sorted, places),
-                    3 => add_pair_3(table, columns, &sorted, places),
-                    _ => add_pair_any(power, table, columns, &sorted, places),
+                    1 => add_pair_1(table, &pair),
+                    2 => add_pair_2(table, &pair),
+                    3 => add_pair_3(table, &pair),
+                    _ => add_pair_any(power, table, &pair),
                 }
             });
-            tables = later;
-        }
+        });
         let per_axis = self
             .values
             .par_iter_mut()
@@ -211,10 +271,16 @@ impl MomentTables {
             .enumerate();
         per_axis.for_each(|(axis, ((values, slopes), (loads, slope_loads)))| {
             let (a, l) = roles.slopes[axis];
-            add_axis(values, 2 * power + 1, block, axis, Some(roles.value));
-            add_axis(slopes, 2 * power - 1, block, axis, a);
-            add_axis(loads, power + 1, block, axis, roles.load);
-            add_axis(slope_loads, power, block, axis, l);
+            let places = &block.places[axis];
+            let add = |sums: &mut [f64], width, column: Option<usize>| {
+                if let Some(column) = column {
+                    add_axis(sums, width, &axes[axis], places, &block.columns[column]);
+                }
+            };
+            add(values, 2 * power + 1, Some(roles.value));
+            add(slopes, 2 * power - 1, a);
+            add(loads, power + 1, roles.load);
+            add(slope_loads, power, l);
         });
     }
 
@@ -261,46 +327,68 @@ impl MomentTables {
 
 impl Sorted {
     /// Sorts the points of a block by bin.
-    fn new(places: &Places, bins: usize, weights: &[f64]) -> Self {
-        let mut starts = vec![0u32; bins + 1];
-        for &(_, bin) in places {
-            starts[bin as usize + 1] += 1;
+    fn new(axis: &AxisBins, places: &[u32], weights: &[f64]) -> Self {
+        let mut starts = vec![0u32; axis.count + 1];
+        for &place in places {
+            starts[axis.bin(place).0 + 1] += 1;
         }
-        for bin in 0..bins {
+        for bin in 0..axis.count {
             starts[bin + 1] += starts[bin];
         }
         let mut next = starts.clone();
-        let mut points = vec![(0.0, 0.0, 0); places.len()];
-        for (point, (&(delta, bin), &weight)) in places.iter().zip(weights).enumerate() {
-            let place = &mut next[bin as usize];
-            points[*place as usize] = (weight, delta, point as u32);
-            *place += 1;
+        let mut sorted = Self {
+            points: vec![(0, 0); places.len()],
+            weights: vec![0.0; places.len()],
+            starts,
+        };
+        for (point, (&place, &weight)) in places.iter().zip(weights).enumerate() {
+            let (bin, distance) = axis.bin(place);
+            let at = next[bin] as usize;
+            sorted.points[at] = (distance, point as u32);
+            sorted.weights[at] = weight;
+            next[bin] += 1;
         }
-        Self { points, starts }
+        sorted
     }
+
+    /// The points of a bin with their weights.
+    #[inline(always)]
+    fn bin(&self, bin: usize) -> impl Iterator<Item = (u32, u32, f64)> {
+        let range = self.starts[bin] as usize..self.starts[bin + 1] as usize;
+        let points = self.points[range.clone()].iter().zip(&self.weights[range]);
+        points.map(|(&(distance, point), &weight)| (distance, point, weight))
+    }
+}
+
+/// A block seen along two axes: sorted by the bins of the first, the rows of a table.
+struct Pair<'a> {
+    sorted: &'a Sorted,
+    row_unit: f64,
+    columns: &'a AxisBins,
+    places: &'a [u32],
 }
 
 /// Adds w δᵢᵖ δⱼ^q to the cells of a pair of axes, `SIZE` = k + 1 rows of `WIDTH` numbers each.
 #[inline(always)]
-fn add_pair<const SIZE: usize, const WIDTH: usize>(
-    table: &mut [f64],
-    columns: usize,
-    i: &Sorted,
-    j: &Places,
-) {
-    let row_length = columns * SIZE * WIDTH;
-    for (row, ends) in table.chunks_exact_mut(row_length).zip(i.starts.windows(2)) {
+fn add_pair<const SIZE: usize, const WIDTH: usize>(table: &mut [f64], pair: &Pair) {
+    let row_length = pair.columns.count * SIZE * WIDTH;
+    let column_unit = pair.columns.step / PLACES;
+    for (bin, row) in table.chunks_exact_mut(row_length).enumerate() {
         // Read in order, the row comes through the memory's prefetcher; met cell by cell it would not.
         std::hint::black_box(row.iter().step_by(8).sum::<f64>());
         let (cells, _) = row.as_chunks_mut::<WIDTH>();
-        for &(mut weight, delta_i, point) in &i.points[ends[0] as usize..ends[1] as usize] {
-            let (delta_j, bin) = j[point as usize];
+        for (distance, point, mut weight) in pair.sorted.bin(bin) {
+            let (column, across) = pair.columns.bin(pair.places[point as usize]);
+            let (delta_i, delta_j) = (
+                f64::from(distance) * pair.row_unit,
+                f64::from(across) * column_unit,
+            );
             let mut powers = [0.0; WIDTH];
             powers[0] = 1.0;
             for q in 1..SIZE {
                 powers[q] = powers[q - 1] * delta_j;
             }
-            for cell in &mut cells[bin as usize * SIZE..][..SIZE] {
+            for cell in &mut cells[column * SIZE..][..SIZE] {
                 for q in 0..WIDTH {
                     cell[q] += weight * powers[q];
                 }
@@ -313,8 +401,8 @@ fn add_pair<const SIZE: usize, const WIDTH: usize>(
 macro_rules! vector_versions {
     ($($name:ident: $size:literal, $width:literal;)+) => {$(
         #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-        fn $name(table: &mut [f64], columns: usize, i: &Sorted, j: &Places) {
-            add_pair::<$size, $width>(table, columns, i, j);
+        fn $name(table: &mut [f64], pair: &Pair) {
+            add_pair::<$size, $width>(table, pair);
         }
     )+};
 }
@@ -326,34 +414,33 @@ vector_versions! {
 }
 
 /// The same for any power.
-fn add_pair_any(power: usize, table: &mut [f64], columns: usize, i: &Sorted, j: &Places) {
+fn add_pair_any(power: usize, table: &mut [f64], pair: &Pair) {
     let (size, width) = (power + 1, row_width(power));
-    for (row, ends) in table
-        .chunks_exact_mut(columns * size * width)
-        .zip(i.starts.windows(2))
-    {
-        for &(mut weight, delta_i, point) in &i.points[ends[0] as usize..ends[1] as usize] {
-            let (delta_j, bin) = j[point as usize];
-            for cell in row[bin as usize * size * width..][..size * width].chunks_mut(width) {
+    let row_length = pair.columns.count * size * width;
+    for (bin, row) in table.chunks_exact_mut(row_length).enumerate() {
+        for (distance, point, mut weight) in pair.sorted.bin(bin) {
+            let (column, across) = pair.columns.bin(pair.places[point as usize]);
+            let delta_j = f64::from(across) * pair.columns.step / PLACES;
+            for cell in row[column * size * width..][..size * width].chunks_mut(width) {
                 let mut term = weight;
                 for sum in &mut cell[..size] {
                     *sum += term;
                     term *= delta_j;
                 }
-                weight *= delta_i;
+                weight *= f64::from(distance) * pair.row_unit;
             }
         }
     }
 }
 
 /// Adds (column) δᵖ to the bins of an axis; `width` is the number of powers.
-fn add_axis(sums: &mut [f64], width: usize, block: &Block, axis: usize, column: Option<usize>) {
-    let Some(column) = column else {
-        return;
-    };
-    for (&(delta, bin), &value) in block.axes[axis].iter().zip(&block.columns[column]) {
+fn add_axis(sums: &mut [f64], width: usize, axis: &AxisBins, places: &[u32], column: &[f64]) {
+    let unit = axis.step / PLACES;
+    for (&place, &value) in places.iter().zip(column) {
+        let (bin, distance) = axis.bin(place);
+        let delta = f64::from(distance) * unit;
         let mut term = value;
-        for sum in &mut sums[bin as usize * width..][..width] {
+        for sum in &mut sums[bin * width..][..width] {
             *sum += term;
             term *= delta;
         }
