@@ -6,6 +6,7 @@ use crate::evaluate::{EvaluationScratch, Evaluator};
 use crate::expression::{Graph, NodeId, Program, Workspace};
 use crate::loss::{Density, Formula, Loss, Term, TermSpec, TermTile};
 use crate::network::Network;
+use crate::points::Rule;
 use crate::problem::{Formulation, Problem, Purpose};
 use crate::symbol::Symbol;
 use rayon::prelude::*;
@@ -19,12 +20,17 @@ pub struct Errors {
     pub h1: f64,
     /// The energy norm, with the penalty's part (‖·‖_(a,δ)), for an energy.
     pub energy: Option<f64>,
+    /// The standard deviations of `l2` and `h1` as parts of them, where the points are a sequence: by
+    /// the scatter between its stretches, as if they were independent.
+    pub uncertainty: Option<[f64; 2]>,
 }
 
 /// Measures errors against the exact solution.
 pub struct ErrorMeter {
     h1: MeteredTerm,
     energy: Option<Vec<MeteredTerm>>,
+    /// Whether the points are a sequence, not a mesh.
+    scattered: bool,
 }
 
 /// A term whose own norm of u_n − u is measured.
@@ -69,7 +75,14 @@ impl ErrorMeter {
             Formulation::Energy => Some(metered(&specs, &mut graph)?),
             _ => None,
         };
-        Ok(Some(Self { h1, energy }))
+        let rule = problem
+            .quadrature
+            .rule(&problem.domain, Region::Interior, Purpose::Errors);
+        Ok(Some(Self {
+            h1,
+            energy,
+            scattered: !matches!(rule, Rule::Gauss { .. }),
+        }))
     }
 
     /// The number of points inside the domain.
@@ -79,13 +92,14 @@ impl ErrorMeter {
 
     /// The errors of a network.
     pub fn errors(&self, network: &Network) -> Result<Errors, SolveError> {
-        let (l2, h1) = self.h1.squares(network)?;
+        let parts = self.h1.squares(network)?;
+        let [l2, h1] = sums(&parts);
         let energy = match &self.energy {
             None => None,
             Some(terms) => {
                 let mut sum = 0.0;
                 for term in terms {
-                    sum += term.squares(network)?.1;
+                    sum += sums(&term.squares(network)?)[1];
                 }
                 Some(sum.sqrt())
             }
@@ -94,6 +108,7 @@ impl ErrorMeter {
             l2: l2.sqrt(),
             h1: h1.sqrt(),
             energy,
+            uncertainty: self.scattered.then(|| relative_deviations(&parts)),
         })
     }
 }
@@ -122,22 +137,18 @@ impl MeteredTerm {
         }
     }
 
-    /// The square of the term's norm of the error: the first symbol's part and the whole.
-    fn squares(&self, network: &Network) -> Result<(f64, f64), SolveError> {
+    /// The square of the term's norm of the error, stretch by stretch of the points: the first symbol's
+    /// part and the whole.
+    fn squares(&self, network: &Network) -> Result<Vec<[f64; 2]>, SolveError> {
         let evaluator = Evaluator::new(network);
         let tiles: Vec<_> = self.term.points.tiles().collect();
-        let parts: Vec<Result<(f64, f64), SolveError>> = tiles
+        let parts: Vec<Result<[f64; 2], SolveError>> = tiles
             .into_par_iter()
             .map_init(Default::default, |(workspace, scratch, tile), range| {
                 self.tile_squares(&evaluator, range, workspace, scratch, tile)
             })
             .collect();
-        let mut sum = (0.0, 0.0);
-        for part in parts {
-            let (first, whole) = part?;
-            sum = (sum.0 + first, sum.1 + whole);
-        }
-        Ok(sum)
+        parts.into_iter().collect()
     }
 
     fn tile_squares(
@@ -147,7 +158,7 @@ impl MeteredTerm {
         workspace: &mut Workspace,
         scratch: &mut EvaluationScratch,
         tile: &mut TermTile,
-    ) -> Result<(f64, f64), SolveError> {
+    ) -> Result<[f64; 2], SolveError> {
         self.term.fill(range, workspace, tile)?;
         let count = tile.tile.len();
         let mut jets = evaluator.jets(&self.term.symbols, &tile.tile, scratch);
@@ -161,6 +172,22 @@ impl MeteredTerm {
         }
         let rows = self.term.embed(tile, &jets);
         let square = |rows: &[f64]| rows.iter().map(|row| row * row).sum::<f64>();
-        Ok((square(&rows[..count]), square(&rows)))
+        Ok([square(&rows[..count]), square(&rows)])
     }
+}
+
+fn sums(parts: &[[f64; 2]]) -> [f64; 2] {
+    [0, 1].map(|k| parts.iter().map(|part| part[k]).sum())
+}
+
+/// The relative standard deviation of √Σ, estimated from the scatter of its terms.
+fn relative_deviations(parts: &[[f64; 2]]) -> [f64; 2] {
+    let count = parts.len() as f64;
+    let total = sums(parts);
+    [0, 1].map(|k| {
+        let mean = total[k] / count;
+        let variance = parts.iter().map(|part| (part[k] - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        // The root halves a relative error.
+        0.5 * (count * variance).sqrt() / total[k]
+    })
 }

@@ -140,6 +140,9 @@ pub struct Report {
     /// Independent points for the errors, inside the domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_points: Option<usize>,
+    /// The estimated relative uncertainty of `l2` and `h1` in the last row, where these points are a sequence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_uncertainty: Option<[f64; 2]>,
     /// How many neurons the result has.
     pub neurons: usize,
     /// Why the run ended.

@@ -81,7 +81,8 @@ pub fn run(
     let started = Instant::now();
     let neurons = problem.settings.neurons;
     let gpu = open_gpu(options)?;
-    let mut training = backend(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
+    // The validation points first: what they need in the making is given back before the training
+    // points need theirs.
     let mut validation = match problem.settings.guard {
         true => Some(backend(
             problem,
@@ -92,10 +93,12 @@ pub fn run(
         )?),
         false => None,
     };
+    let mut training = backend(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
     let points_time = started.elapsed();
     let meter = ErrorMeter::new(problem, neurons)?;
     let mut rows: Vec<Row> = Vec::new();
     let mut errors_time = Duration::ZERO;
+    let mut uncertainty = None;
     let mut start = None;
     let mut earlier = 0.0;
     if let Some((state, old_rows)) = &options.resume {
@@ -120,7 +123,7 @@ pub fn run(
             seconds: 0.0,
         };
         if reported {
-            errors_time += measure(meter.as_ref(), step.network, &mut row)?;
+            errors_time += measure(meter.as_ref(), step.network, &mut row, &mut uncertainty)?;
         }
         row.seconds = earlier + started.elapsed().as_secs_f64();
         if reported {
@@ -145,7 +148,7 @@ pub fn run(
     )?;
     // A run that ends early has a last row, too.
     if let Some(mut row) = last.filter(|row| rows.last().is_none_or(|reported| reported.n < row.n)) {
-        errors_time += measure(meter.as_ref(), &outcome.network, &mut row)?;
+        errors_time += measure(meter.as_ref(), &outcome.network, &mut row, &mut uncertainty)?;
         rows.push(row);
     }
     let timings = outcome.timings;
@@ -170,6 +173,7 @@ pub fn run(
         dimension: problem.dimension(),
         points: training.points(),
         error_points: meter.as_ref().map(ErrorMeter::points),
+        error_uncertainty: uncertainty,
         neurons: outcome.network.len(),
         stopped: outcome.stopped,
         warnings,
@@ -228,7 +232,7 @@ fn backend(
     };
     Ok(match gpu {
         None => match table_axes(problem, &loss) {
-            Some((power, axes)) => Box::new(moment_backend(problem, loss, power, axes, observer)?),
+            Some((power, axes)) => Box::new(moment_backend(problem, purpose, loss, power, axes, observer)?),
             None => Box::new(CpuBackend::new(loss, activation, cpu)?),
         },
         Some(gpu) => {
@@ -271,6 +275,7 @@ pub fn table_axes(problem: &Problem, loss: &Loss) -> Option<(usize, Vec<AxisBins
 
 fn moment_backend(
     problem: &Problem,
+    purpose: Purpose,
     mut loss: Loss,
     power: usize,
     axes: Vec<AxisBins>,
@@ -288,13 +293,23 @@ fn moment_backend(
             Some(CpuBackend::new(loss, problem.dictionary.activation, cpu)?)
         }
     };
+    let tables = match purpose {
+        Purpose::Training => tables,
+        _ => tables.to_single_precision(),
+    };
     Ok(MomentBackend::new(tables, inside.points.len(), rest))
 }
 
-fn measure(meter: Option<&ErrorMeter>, network: &Network, row: &mut Row) -> Result<Duration, SolveError> {
+fn measure(
+    meter: Option<&ErrorMeter>,
+    network: &Network,
+    row: &mut Row,
+    uncertainty: &mut Option<[f64; 2]>,
+) -> Result<Duration, SolveError> {
     let started = Instant::now();
     if let Some(meter) = meter {
         let errors = meter.errors(network)?;
+        *uncertainty = errors.uncertainty;
         row.l2 = Some(errors.l2);
         row.h1 = Some(errors.h1);
         row.energy = errors.energy;

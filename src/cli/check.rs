@@ -1,8 +1,10 @@
 //! `greedy-pde check`.
 
 use super::{CheckArguments, Failure};
+use greedy_pde::backend::MomentTables;
 use greedy_pde::domain::Domain;
 use greedy_pde::problem::{Algorithm, DirectionKind, Formulation, Problem, Purpose};
+use greedy_pde::run::table_axes;
 use greedy_pde::search;
 
 pub(super) fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
@@ -85,7 +87,13 @@ fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>, Failure> {
         ),
         (
             "memory",
-            if bytes <= problem.quadrature.cache_bytes {
+            if let Some((power, axes)) = table_axes(problem, &loss) {
+                format!(
+                    "{} for tables of moments, after one pass over the points; {} for the projection",
+                    size(MomentTables::bytes(power, &axes)),
+                    size(factor)
+                )
+            } else if bytes <= problem.quadrature.cache_bytes {
                 format!(
                     "{} for the points, {} for the projection",
                     size(bytes),

@@ -81,7 +81,7 @@ pub enum Purpose {
 
 /// Points for errors in many dimensions: enough for three digits.
 const ERROR_POINTS: usize = 1 << 18;
-/// Beyond this many points, an eighth of them is enough for validation.
+/// Beyond this many points, a sixteenth of them is enough for validation.
 const MANY_POINTS: usize = 1_000_000;
 /// Seeds of validation and error points differ from every training seed.
 const VALIDATION_SEED: u64 = 0x5EED_0001_0000_0000;
@@ -145,7 +145,7 @@ impl Quadrature {
     fn count(&self, points: usize, region: Region, purpose: Purpose) -> usize {
         match (region, purpose) {
             (_, Purpose::Errors) => ERROR_POINTS,
-            (Region::Interior, Purpose::Validation) => points.min(MANY_POINTS.max(points / 8)),
+            (Region::Interior, Purpose::Validation) => points.min(MANY_POINTS.max(points / 16)),
             (Region::Interior, Purpose::Training) => points,
             (Region::Boundary(_), _) => self.boundary_points,
         }

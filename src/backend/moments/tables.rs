@@ -23,12 +23,6 @@ pub struct AxisBins {
 }
 
 impl AxisBins {
-    /// Where x lies along the axis, in parts of 2⁻³² of its width.
-    fn place(&self, x: f64) -> u32 {
-        // The cast ends at the largest number.
-        ((x - self.low) / (self.step * self.count as f64) * PLACES).round() as u32
-    }
-
     /// The bin of a place and the distance from its left edge, in parts of 2⁻³² of its width.
     #[inline(always)]
     fn bin(&self, place: u32) -> (usize, u32) {
@@ -51,7 +45,7 @@ pub struct MomentTables {
     /// The bins of each axis.
     pub axes: Vec<AxisBins>,
     /// Per pair i < j: Σ w a₀ δᵢᵖ δⱼ^q with p, q ≤ k, for bin of i, bin of j, p, q (rows of q padded).
-    pairs: Vec<Vec<f64>>,
+    pairs: Vec<PairTable>,
     /// Per axis and bin: Σ w a₀ δᵖ with p ≤ 2k.
     pub values: Vec<Vec<f64>>,
     /// Per axis and bin: Σ w aᵢ δᵖ with p ≤ 2k − 2, aᵢ the coefficient of (∂ᵢu)².
@@ -60,6 +54,15 @@ pub struct MomentTables {
     pub loads: Vec<Vec<f64>>,
     /// Per axis and bin: Σ w lᵢ δᵖ with p ≤ k − 1, lᵢ the load on ∂ᵢu.
     pub slope_loads: Vec<Vec<f64>>,
+}
+
+/// The sums of a pair of axes.
+#[derive(Debug, Clone)]
+enum PairTable {
+    /// As the pass makes them, rows padded.
+    Double(Vec<f64>),
+    /// In short.
+    Single(Vec<f32>),
 }
 
 /// Which columns of a term mean what.
@@ -76,11 +79,10 @@ struct Roles {
 const PLACES: f64 = (1_u64 << 32) as f64;
 
 /// The points of a block in the order of their bins along one axis.
+#[derive(Debug, Clone, Default)]
 struct Sorted {
-    /// The distance from the left edge of the bin, in parts of the bin's width, and the point.
-    points: Vec<(u32, u32)>,
-    /// w a₀ of each.
-    weights: Vec<f64>,
+    /// The distance from the left edge of the bin, in parts of the bin's width; the point; w a₀.
+    points: Vec<(u32, u32, f64)>,
     /// Where each bin begins.
     starts: Vec<u32>,
 }
@@ -91,6 +93,8 @@ struct Block {
     /// The place of each point along each axis.
     places: Vec<Vec<u32>>,
     columns: Vec<Vec<f64>>,
+    /// In the order of each axis but the last.
+    sorted: Vec<Sorted>,
 }
 
 /// One tile's part of a block.
@@ -104,10 +108,20 @@ impl Block {
     fn resize(&mut self, axes: usize, columns: usize, length: usize) {
         self.places.resize(axes, Vec::new());
         self.columns.resize(columns, Vec::new());
+        self.sorted.resize(axes - 1, Sorted::default());
         self.places.iter_mut().for_each(|places| places.resize(length, 0));
         self.columns
             .iter_mut()
             .for_each(|column| column.resize(length, 0.0));
+    }
+
+    fn sort(&mut self, axes: &[AxisBins], weights: usize) {
+        let weights = &self.columns[weights];
+        let of_axes = self.places.par_iter().zip(axes);
+        self.sorted
+            .par_iter_mut()
+            .zip(of_axes)
+            .for_each(|(sorted, (places, axis))| sorted.sort(axis, places, weights));
     }
 
     fn tiles(&mut self) -> Vec<BlockTile<'_>> {
@@ -175,10 +189,11 @@ impl MomentTables {
         let mut pairs = Vec::new();
         for i in 0..d {
             for j in i + 1..d {
-                pairs.push(vec![
+                let cells = axes[i].count * axes[j].count;
+                pairs.push(PairTable::Double(vec![
                     0.0;
-                    axes[i].count * axes[j].count * (power + 1) * row_width(power)
-                ]);
+                    cells * (power + 1) * row_width(power)
+                ]));
             }
         }
         let mut tables = Self {
@@ -196,6 +211,7 @@ impl MomentTables {
             let range = start..(start + BLOCK).min(count);
             let done = range.end;
             tables.fill(term, range, &mut block)?;
+            block.sort(&tables.axes, roles.value);
             tables.add(&block, &roles);
             if observer(done, count).is_break() {
                 return Err(SolveError::Interrupted);
@@ -213,15 +229,9 @@ impl MomentTables {
             for (out, column) in tile.columns.into_iter().zip(term.weighted_columns(scratch)) {
                 out.copy_from_slice(&column);
             }
-            for ((out, xs), axis) in tile
-                .places
-                .into_iter()
-                .zip(&scratch.tile.coordinates)
-                .zip(&self.axes)
-            {
-                out.iter_mut()
-                    .zip(xs)
-                    .for_each(|(place, &x)| *place = axis.place(x));
+            let columns = tile.places.into_iter().zip(&scratch.tile.coordinates);
+            for ((out, xs), axis) in columns.zip(&self.axes) {
+                find_places(axis, xs, out);
             }
             Ok(())
         };
@@ -240,20 +250,22 @@ impl MomentTables {
         let axes = &self.axes;
         let mut rest = self.pairs.as_mut_slice();
         let mut per_axis = Vec::new();
-        for i in 0..d {
+        for i in 0..d - 1 {
             let (tables, later) = rest.split_at_mut(d - 1 - i);
             per_axis.push((i, tables));
             rest = later;
         }
         // Each table belongs to one thread: the sums do not depend on how many there are.
         per_axis.into_par_iter().with_max_len(1).for_each(|(i, tables)| {
-            let sorted = Sorted::new(&axes[i], &block.places[i], &block.columns[roles.value]);
             tables.par_iter_mut().zip(i + 1..d).for_each(|(table, j)| {
                 let pair = Pair {
-                    sorted: &sorted,
+                    sorted: &block.sorted[i],
                     row_unit: axes[i].step / PLACES,
                     columns: &axes[j],
                     places: &block.places[j],
+                };
+                let PairTable::Double(table) = table else {
+                    return;
                 };
                 match power {
                     1 => add_pair_1(table, &pair),
@@ -284,79 +296,110 @@ impl MomentTables {
         });
     }
 
+    /// Keeps the sums over pairs in single precision: for a second opinion that is enough, as the points'
+    /// own error is far larger.
+    pub fn to_single_precision(mut self) -> Self {
+        let (size, width) = (self.power + 1, row_width(self.power));
+        for table in &mut self.pairs {
+            if let PairTable::Double(sums) = table {
+                let rows = sums.chunks_exact(width).flat_map(|row| &row[..size]);
+                *table = PairTable::Single(rows.map(|&sum| sum as f32).collect());
+            }
+        }
+        self
+    }
+
     /// Σ w a₀ v(xᵢ) δⱼᵖ per bin of axis j, for a function v of axis i ≠ j given by its coefficients in
     /// each bin (k + 1 powers of the distance).
     pub fn across(&self, i: usize, coefficients: &[f64], j: usize) -> Vec<f64> {
-        let (size, width) = (self.power + 1, row_width(self.power));
-        let table = &self.pairs[pair_place(i.min(j), i.max(j), self.axes.len())];
+        let size = self.power + 1;
         let mut sums = vec![0.0; self.axes[j].count * size];
-        if i < j {
-            let row = self.axes[j].count * size * width;
-            for (cells, v) in table.chunks(row).zip(coefficients.chunks(size)) {
-                if v.iter().all(|c| *c == 0.0) {
-                    continue;
-                }
-                for (cell, sums) in cells.chunks_exact(size * width).zip(sums.chunks_exact_mut(size)) {
-                    for (products, v) in cell.chunks_exact(width).zip(v) {
-                        sums.iter_mut()
-                            .zip(products)
-                            .for_each(|(sum, product)| *sum += v * product);
-                    }
-                }
+        let by_rows = i < j;
+        match &self.pairs[pair_place(i.min(j), i.max(j), self.axes.len())] {
+            PairTable::Double(table) => {
+                let shape = (size, row_width(self.power));
+                contract(table, shape, by_rows, coefficients, &mut sums);
             }
-        } else {
-            let row = self.axes[i].count * size * width;
-            for (cells, sums) in table.chunks(row).zip(sums.chunks_exact_mut(size)) {
-                for (cell, v) in cells
-                    .chunks_exact(size * width)
-                    .zip(coefficients.chunks_exact(size))
-                {
-                    for (products, sum) in cell.chunks_exact(width).zip(sums.iter_mut()) {
-                        *sum += products
-                            .iter()
-                            .zip(v)
-                            .map(|(product, v)| product * v)
-                            .sum::<f64>();
-                    }
-                }
-            }
+            PairTable::Single(table) => contract(table, (size, size), by_rows, coefficients, &mut sums),
         }
         sums
     }
 }
 
+/// Sums over the rows (or the columns) of a table whose cells have `size` rows of `width` numbers.
+fn contract<T: Copy + Into<f64>>(
+    table: &[T],
+    (size, width): (usize, usize),
+    by_rows: bool,
+    coefficients: &[f64],
+    sums: &mut [f64],
+) {
+    let columns = if by_rows { sums.len() } else { coefficients.len() } / size;
+    let rows = table.chunks_exact(columns * size * width);
+    if by_rows {
+        for (cells, v) in rows.zip(coefficients.chunks_exact(size)) {
+            if v.iter().all(|c| *c == 0.0) {
+                continue;
+            }
+            for (cell, sums) in cells.chunks_exact(size * width).zip(sums.chunks_exact_mut(size)) {
+                for (products, v) in cell.chunks_exact(width).zip(v) {
+                    for (sum, &product) in sums.iter_mut().zip(products) {
+                        *sum += v * product.into();
+                    }
+                }
+            }
+        }
+    } else {
+        for (cells, sums) in rows.zip(sums.chunks_exact_mut(size)) {
+            for (cell, v) in cells
+                .chunks_exact(size * width)
+                .zip(coefficients.chunks_exact(size))
+            {
+                for (products, sum) in cell.chunks_exact(width).zip(sums.iter_mut()) {
+                    let terms = products.iter().zip(v).map(|(&product, v)| product.into() * v);
+                    *sum += terms.sum::<f64>();
+                }
+            }
+        }
+    }
+}
+
+/// Where each x lies along an axis, in parts of 2⁻³² of its width.
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
+fn find_places(axis: &AxisBins, xs: &[f64], places: &mut [u32]) {
+    /// Added to a number below 2³² it rounds it and puts it into the lowest bits.
+    const TO_BITS: f64 = (1_u64 << 52) as f64;
+    let scale = PLACES / (axis.step * axis.count as f64);
+    for (&x, place) in xs.iter().zip(places) {
+        let whole = ((x - axis.low) * scale).max(0.0).min(PLACES - 1.0) + TO_BITS;
+        *place = whole.to_bits() as u32;
+    }
+}
+
 impl Sorted {
     /// Sorts the points of a block by bin.
-    fn new(axis: &AxisBins, places: &[u32], weights: &[f64]) -> Self {
-        let mut starts = vec![0u32; axis.count + 1];
+    fn sort(&mut self, axis: &AxisBins, places: &[u32], weights: &[f64]) {
+        self.starts.clear();
+        self.starts.resize(axis.count + 1, 0);
+        self.points.resize(places.len(), (0, 0, 0.0));
         for &place in places {
-            starts[axis.bin(place).0 + 1] += 1;
+            self.starts[axis.bin(place).0 + 1] += 1;
         }
         for bin in 0..axis.count {
-            starts[bin + 1] += starts[bin];
+            self.starts[bin + 1] += self.starts[bin];
         }
-        let mut next = starts.clone();
-        let mut sorted = Self {
-            points: vec![(0, 0); places.len()],
-            weights: vec![0.0; places.len()],
-            starts,
-        };
+        let mut next = self.starts.clone();
         for (point, (&place, &weight)) in places.iter().zip(weights).enumerate() {
             let (bin, distance) = axis.bin(place);
             let at = next[bin] as usize;
-            sorted.points[at] = (distance, point as u32);
-            sorted.weights[at] = weight;
+            self.points[at] = (distance, point as u32, weight);
             next[bin] += 1;
         }
-        sorted
     }
 
-    /// The points of a bin with their weights.
-    #[inline(always)]
-    fn bin(&self, bin: usize) -> impl Iterator<Item = (u32, u32, f64)> {
-        let range = self.starts[bin] as usize..self.starts[bin + 1] as usize;
-        let points = self.points[range.clone()].iter().zip(&self.weights[range]);
-        points.map(|(&(distance, point), &weight)| (distance, point, weight))
+    /// The points of a bin.
+    fn bin(&self, bin: usize) -> &[(u32, u32, f64)] {
+        &self.points[self.starts[bin] as usize..self.starts[bin + 1] as usize]
     }
 }
 
@@ -368,31 +411,41 @@ struct Pair<'a> {
     places: &'a [u32],
 }
 
+/// So many places are fetched before they are used: many reads under way at once hide the time that
+/// each takes.
+const GATHERED: usize = 512;
+
 /// Adds w δᵢᵖ δⱼ^q to the cells of a pair of axes, `SIZE` = k + 1 rows of `WIDTH` numbers each.
 #[inline(always)]
 fn add_pair<const SIZE: usize, const WIDTH: usize>(table: &mut [f64], pair: &Pair) {
     let row_length = pair.columns.count * SIZE * WIDTH;
     let column_unit = pair.columns.step / PLACES;
+    let mut gathered = [0; GATHERED];
     for (bin, row) in table.chunks_exact_mut(row_length).enumerate() {
         // Read in order, the row comes through the memory's prefetcher; met cell by cell it would not.
-        std::hint::black_box(row.iter().step_by(8).sum::<f64>());
+        std::hint::black_box(row.iter().step_by(8).fold(0, |bits, sum| bits | sum.to_bits()));
         let (cells, _) = row.as_chunks_mut::<WIDTH>();
-        for (distance, point, mut weight) in pair.sorted.bin(bin) {
-            let (column, across) = pair.columns.bin(pair.places[point as usize]);
-            let (delta_i, delta_j) = (
-                f64::from(distance) * pair.row_unit,
-                f64::from(across) * column_unit,
-            );
-            let mut powers = [0.0; WIDTH];
-            powers[0] = 1.0;
-            for q in 1..SIZE {
-                powers[q] = powers[q - 1] * delta_j;
+        for points in pair.sorted.bin(bin).chunks(GATHERED) {
+            for (across, &(_, point, _)) in gathered.iter_mut().zip(points) {
+                *across = pair.places[point as usize];
             }
-            for cell in &mut cells[column * SIZE..][..SIZE] {
-                for q in 0..WIDTH {
-                    cell[q] += weight * powers[q];
+            for (&(distance, _, mut weight), &across) in points.iter().zip(&gathered) {
+                let (column, across) = pair.columns.bin(across);
+                let (delta_i, delta_j) = (
+                    f64::from(distance) * pair.row_unit,
+                    f64::from(across) * column_unit,
+                );
+                let mut powers = [0.0; WIDTH];
+                powers[0] = 1.0;
+                for q in 1..SIZE {
+                    powers[q] = powers[q - 1] * delta_j;
                 }
-                weight *= delta_i;
+                for cell in &mut cells[column * SIZE..][..SIZE] {
+                    for q in 0..WIDTH {
+                        cell[q] += weight * powers[q];
+                    }
+                    weight *= delta_i;
+                }
             }
         }
     }
@@ -418,7 +471,7 @@ fn add_pair_any(power: usize, table: &mut [f64], pair: &Pair) {
     let (size, width) = (power + 1, row_width(power));
     let row_length = pair.columns.count * size * width;
     for (bin, row) in table.chunks_exact_mut(row_length).enumerate() {
-        for (distance, point, mut weight) in pair.sorted.bin(bin) {
+        for &(distance, point, mut weight) in pair.sorted.bin(bin) {
             let (column, across) = pair.columns.bin(pair.places[point as usize]);
             let delta_j = f64::from(across) * pair.columns.step / PLACES;
             for cell in row[column * size * width..][..size * width].chunks_mut(width) {
