@@ -38,6 +38,9 @@ pub enum SolveError {
     /// No GPU, though one was asked for.
     #[error(transparent)]
     Device(#[from] crate::gpu::DeviceError),
+    /// The sums of a pass over the points cannot be saved.
+    #[error("the sums over the points cannot be saved: {0}; what was written before is kept")]
+    Tables(String),
     /// A rule that the domain does not allow.
     #[error(transparent)]
     Points(#[from] crate::points::PointsError),

@@ -87,10 +87,25 @@ pub fn save_with(
         .collect();
     metadata.insert("activation".to_string(), network.activation.to_string());
     let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(|error| format(error.to_string()))?;
+    let bytes = with_sorted_header(&bytes).ok_or_else(|| format("the header is damaged".to_string()))?;
     write_atomically(path, &bytes).map_err(|error| NetworkFileError::Io {
         path: path.display().to_string(),
         error,
     })
+}
+
+/// The same file with the keys of its header in order: the same network gives the same bytes.
+fn with_sorted_header(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (length, rest) = bytes.split_first_chunk::<8>()?;
+    let (header, data) = rest.split_at_checked(u64::from_le_bytes(*length) as usize)?;
+    let sorted: serde_json::Value = serde_json::from_slice(header).ok()?;
+    let mut header = sorted.to_string().into_bytes();
+    // Spaces may follow; the data start at a multiple of eight.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header);
+    file.extend(data);
+    Some(file)
 }
 
 /// Loads a network and what was noted beside it.

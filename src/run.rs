@@ -2,7 +2,7 @@
 
 use crate::backend::{
     AnyBackend, AxisBins, CpuBackend, CpuOptions, GpuBackend, GpuOptions, MomentBackend, MomentTables,
-    PrecisionChoice,
+    PassOptions, PrecisionChoice, TableStore,
 };
 use crate::domain::Domain;
 use crate::error::SolveError;
@@ -41,6 +41,8 @@ pub struct RunOptions {
     pub precision: PrecisionChoice,
     /// Measure errors at these n besides 1, 2, 4, 8, … and the last.
     pub rows_at: Vec<usize>,
+    /// Where the sums of a long pass over the points are kept on the way.
+    pub tables: Option<TableStore>,
     /// State and rows of an interrupted run to go on from.
     pub resume: Option<(State, Vec<Row>)>,
 }
@@ -230,11 +232,16 @@ fn backend(
     let cpu = CpuOptions {
         cache_bytes: problem.quadrature.cache_bytes,
     };
+    if let Some((power, axes)) = table_axes(problem, &loss) {
+        let spec = TableSpec { purpose, power, axes };
+        let passes = PassOptions {
+            gpu,
+            store: options.tables.as_ref().filter(|_| purpose == Purpose::Training),
+        };
+        return Ok(Box::new(moment_backend(problem, loss, spec, passes, observer)?));
+    }
     Ok(match gpu {
-        None => match table_axes(problem, &loss) {
-            Some((power, axes)) => Box::new(moment_backend(problem, purpose, loss, power, axes, observer)?),
-            None => Box::new(CpuBackend::new(loss, activation, cpu)?),
-        },
+        None => Box::new(CpuBackend::new(loss, activation, cpu)?),
         Some(gpu) => {
             let options = GpuOptions {
                 precision: options.precision,
@@ -273,17 +280,35 @@ pub fn table_axes(problem: &Problem, loss: &Loss) -> Option<(usize, Vec<AxisBins
     fits.then_some((power, axes))
 }
 
-fn moment_backend(
-    problem: &Problem,
+struct TableSpec {
     purpose: Purpose,
-    mut loss: Loss,
     power: usize,
     axes: Vec<AxisBins>,
+}
+
+fn moment_backend(
+    problem: &Problem,
+    mut loss: Loss,
+    spec: TableSpec,
+    options: PassOptions,
     observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
 ) -> Result<MomentBackend, SolveError> {
     let inside = loss.terms.remove(0);
-    let mut on_points = |done, total| observer(&Event::Points { done, total });
-    let tables = MomentTables::new(&inside, power, axes, &mut on_points)?;
+    let mut pass = |options| {
+        let mut on_points = |done, total| observer(&Event::Points { done, total });
+        MomentTables::new(&inside, spec.power, spec.axes.clone(), options, &mut on_points)
+    };
+    let (tables, note) = match pass(options) {
+        Err(SolveError::Device(error)) => {
+            let note = format!("the pass over the points was done by the CPU, as the device failed: {error}");
+            (pass(PassOptions { gpu: None, ..options })?, Some(note))
+        }
+        made => (made?, None),
+    };
+    let tables = match spec.purpose {
+        Purpose::Training => tables,
+        _ => tables.to_single_precision(),
+    };
     let rest = match loss.terms.is_empty() {
         true => None,
         false => {
@@ -293,11 +318,7 @@ fn moment_backend(
             Some(CpuBackend::new(loss, problem.dictionary.activation, cpu)?)
         }
     };
-    let tables = match purpose {
-        Purpose::Training => tables,
-        _ => tables.to_single_precision(),
-    };
-    Ok(MomentBackend::new(tables, inside.points.len(), rest))
+    Ok(MomentBackend::new(tables, inside.points.len(), rest).with_notes(note))
 }
 
 fn measure(

@@ -80,7 +80,7 @@ fn scores_are_the_weak_form_of_the_equation() {
 /// steps: no Halton point lies on a knot, where the slope of relu^1 is anyone's choice.)
 #[test]
 fn moment_tables_agree_with_sums_over_the_points() {
-    use greedy_pde::backend::{Backend, MomentBackend, MomentTables};
+    use greedy_pde::backend::{Backend, MomentBackend, MomentTables, PassOptions};
     for activation in ["relu^1", "relu^2", "relu^3", "relu^4"] {
         let text = format!(
             "name = \"axes\"\n[domain]\ndimension = 3\nlower = [0.0, -1.0, 0.0]\nupper = [1.0, 1.0, 2.0]\n[equation]\n\
@@ -93,7 +93,7 @@ fn moment_tables_agree_with_sums_over_the_points() {
         let mut loss = problem.loss(8, Purpose::Training).unwrap();
         let (power, axes) = greedy_pde::run::table_axes(&problem, &loss).unwrap();
         let inside = loss.terms.remove(0);
-        let tables = MomentTables::new(&inside, power, axes, &mut |_, _| {
+        let tables = MomentTables::new(&inside, power, axes, PassOptions::default(), &mut |_, _| {
             std::ops::ControlFlow::Continue(())
         })
         .unwrap();

@@ -14,7 +14,7 @@ mod rows;
 pub use cpu::{CpuBackend, CpuOptions};
 pub use gpu::{GpuBackend, GpuOptions, PrecisionChoice};
 pub use local::LocalScore;
-pub use moments::{AxisBins, MomentBackend, MomentTables};
+pub use moments::{AxisBins, MomentBackend, MomentTables, PassOptions, TableStore};
 
 use crate::activation::Activation;
 use crate::candidates::Candidates;

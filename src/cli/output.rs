@@ -1,6 +1,7 @@
 //! The result directory: written as the run goes, never overwritten unasked, resumable.
 
 use super::Failure;
+use greedy_pde::backend::TableStore;
 use greedy_pde::greedy::{GuardState, State};
 use greedy_pde::network::Network;
 use greedy_pde::network_file;
@@ -17,6 +18,9 @@ const HISTORY: &str = "history.csv";
 const NETWORK: &str = "network.safetensors";
 const CHECKPOINT: &str = "checkpoint";
 const PROBLEM: &str = "problem.toml";
+const TABLES: &str = "tables";
+/// Points between two savings of the sums of a pass.
+const TABLES_EVERY: usize = 1 << 24;
 /// Between two checkpoints at least this long passes.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -71,7 +75,12 @@ impl Output {
         network_file::write_atomically(&directory.join(HISTORY), history.as_bytes())
             .map_err(|error| input("cannot be written to", error))?;
         if resume.is_none() {
-            for name in [RESULT, NETWORK, CHECKPOINT] {
+            let mut cleared = vec![RESULT, NETWORK, CHECKPOINT];
+            // Without a checkpoint there may still be the sums of a pass over the points to go on from.
+            if existing != Existing::Resume {
+                cleared.push(TABLES);
+            }
+            for name in cleared {
                 match fs::remove_file(directory.join(name)) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(input("cannot be cleared", error));
@@ -92,6 +101,15 @@ impl Output {
             last_checkpoint: Instant::now(),
             resume,
         })
+    }
+
+    /// Where the sums of a long pass over the points are kept.
+    pub(super) fn tables(&self) -> TableStore {
+        TableStore {
+            path: self.directory.join(TABLES),
+            run: self.fingerprint.clone(),
+            every: TABLES_EVERY,
+        }
     }
 
     /// Notes a step; now and then saves the state.
@@ -134,7 +152,9 @@ impl Output {
             .map_err(|error| Failure::Solve(error.to_string()))?;
         let json = serde_json::to_vec_pretty(report).map_err(|error| Failure::Solve(error.to_string()))?;
         network_file::write_atomically(&self.directory.join(RESULT), &json)
-            .map_err(|error| self.failed(RESULT, &error))
+            .map_err(|error| self.failed(RESULT, &error))?;
+        self.tables().remove();
+        Ok(())
     }
 
     fn failed(&self, name: &str, error: &io::Error) -> Failure {
@@ -150,7 +170,7 @@ impl Output {
 fn holds_a_result(directory: &Path) -> bool {
     let steps = fs::read_to_string(directory.join(HISTORY)).map_or(0, |history| history.lines().count());
     steps > 1
-        || [RESULT, NETWORK, CHECKPOINT]
+        || [RESULT, NETWORK, CHECKPOINT, TABLES]
             .iter()
             .any(|name| directory.join(name).exists())
 }

@@ -32,6 +32,7 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
     let mut output = Output::open(&directory, &problem, &text, existing)?;
     let options = RunOptions {
         resume: output.resume.take(),
+        tables: Some(output.tables()),
         ..arguments.backend.run_options()
     };
     if let (Some((state, _)), false) = (&options.resume, arguments.quiet) {
@@ -63,7 +64,10 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
         return Err(failure);
     }
     if result == Err(SolveError::Interrupted) {
-        eprintln!("interrupted in the pass over the points, before the first neuron");
+        eprintln!(
+            "interrupted in the pass over the points; `--resume` goes on from there ({})",
+            directory.display()
+        );
         return Err(Failure::Interrupted);
     }
     let (report, network) = result?;

@@ -115,16 +115,21 @@ impl Gpu {
         program: Program,
         spec: &ProgramSpec,
     ) -> Result<wgpu::ComputePipeline, DeviceError> {
+        self.compile(program.entry(), program.wgsl(spec))
+    }
+
+    /// Compiles an entry point of a WGSL text.
+    pub fn compile(&self, entry: &str, wgsl: String) -> Result<wgpu::ComputePipeline, DeviceError> {
         self.checked(|device| {
             let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-                label: Some(program.entry()),
-                source: wgpu::ShaderSource::Wgsl(program.wgsl(spec).into()),
+                label: Some(entry),
+                source: wgpu::ShaderSource::Wgsl(wgsl.into()),
             });
             device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(program.entry()),
+                label: Some(entry),
                 layout: None,
                 module: &module,
-                entry_point: Some(program.entry()),
+                entry_point: Some(entry),
                 compilation_options: wgpu::PipelineCompilationOptions::default(),
                 cache: None,
             })
@@ -179,7 +184,7 @@ impl Gpu {
             None => None,
         };
         let clock = match read {
-            Some(_) if self.report.timestamps => Some(self.clock()?),
+            Some(_) if self.report.timestamps && !passes.is_empty() => Some(self.clock()?),
             _ => None,
         };
         let submission = self.checked(|device| {
@@ -199,12 +204,14 @@ impl Gpu {
                     layout: &pass.pipeline.get_bind_group_layout(0),
                     entries: &entries,
                 });
+                let (first, last) = (index == 0, index + 1 == passes.len());
+                let timed = clock.as_ref().filter(|_| first || last);
                 let mut compute = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
                     label: None,
-                    timestamp_writes: clock.as_ref().map(|clock| wgpu::ComputePassTimestampWrites {
+                    timestamp_writes: timed.map(|clock| wgpu::ComputePassTimestampWrites {
                         query_set: &clock.queries,
-                        beginning_of_pass_write_index: (index == 0).then_some(0),
-                        end_of_pass_write_index: (index + 1 == passes.len()).then_some(1),
+                        beginning_of_pass_write_index: first.then_some(0),
+                        end_of_pass_write_index: last.then_some(1),
                     }),
                 });
                 compute.set_pipeline(pass.pipeline);

@@ -5,8 +5,8 @@ mod program;
 
 pub use device::{Gpu, Pass, Readback};
 pub use program::{
-    BLOCK, ChannelsParams, JetsParams, Precision, Program, ProgramSpec, RefineParams, RiskParams,
-    ScoreParams, WORKGROUP,
+    BLOCK, ChannelsParams, JetsParams, MomentsParams, Precision, Program, ProgramSpec, RefineParams,
+    RiskParams, ScoreParams, WORKGROUP, moments_column_tile, moments_wgsl,
 };
 
 use serde::Serialize;

@@ -5,9 +5,12 @@
 //! Gram entry follows exactly from [tables](MomentTables), at a cost that does not depend on the number
 //! of points. Boundary terms, if there are any, are added the usual way.
 
+mod device;
+mod file;
 mod tables;
 
-pub use tables::{AxisBins, MomentTables};
+pub use file::TableStore;
+pub use tables::{AxisBins, MomentTables, PassOptions};
 
 use super::{Backend, BackendReport, CpuBackend, LocalScore};
 use crate::activation::{Activation, falling_factorial};
@@ -26,6 +29,7 @@ pub struct MomentBackend {
     rest: Option<CpuBackend>,
     points: usize,
     load: Stack,
+    notes: Vec<String>,
     /// ∇²L v of the neurons met so far.
     known: HashMap<(usize, bool, u64), Arc<Stack>>,
 }
@@ -60,8 +64,15 @@ impl MomentBackend {
             points: points + rest.as_ref().map_or(0, Backend::points),
             rest,
             load,
+            notes: Vec::new(),
             known: HashMap::new(),
         }
+    }
+
+    /// With something that the user should know.
+    pub fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
     }
 
     fn neuron(&self, neuron: &Neuron) -> Result<AxisNeuron, SolveError> {
@@ -183,7 +194,19 @@ impl Backend for MomentBackend {
     }
 
     fn report(&self) -> BackendReport {
-        BackendReport::cpu()
+        let report = match &self.tables.adapter {
+            Some(adapter) => BackendReport {
+                backend: "gpu",
+                adapter: Some(adapter.clone()),
+                precision: "i64",
+                notes: Vec::new(),
+            },
+            None => BackendReport::cpu(),
+        };
+        BackendReport {
+            notes: self.notes.clone(),
+            ..report
+        }
     }
 }
 

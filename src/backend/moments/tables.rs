@@ -1,15 +1,22 @@
 //! One pass over the points: sums per bin and per pair of bins.
 
+use super::device::DevicePass;
+use super::file::TableStore;
 use crate::error::SolveError;
 use crate::expression::Workspace;
+use crate::gpu::Gpu;
 use crate::loss::{DensityLayout, Term, TermTile};
 use crate::points::TILE;
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 /// Points per block of the pass. All tables together are far larger than any cache and go through it
 /// once per block; sorted by bin, thousands of points share a row of a table while it is there.
 const BLOCK: usize = 64 * TILE;
+
+/// The sums of a pass are saved at most this many times on the way.
+const MAX_SAVINGS: usize = 8;
 
 /// The bins of one axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +52,7 @@ pub struct MomentTables {
     /// The bins of each axis.
     pub axes: Vec<AxisBins>,
     /// Per pair i < j: Σ w a₀ δᵢᵖ δⱼ^q with p, q ≤ k, for bin of i, bin of j, p, q (rows of q padded).
-    pairs: Vec<PairTable>,
+    pub(super) pairs: Vec<PairTable>,
     /// Per axis and bin: Σ w a₀ δᵖ with p ≤ 2k.
     pub values: Vec<Vec<f64>>,
     /// Per axis and bin: Σ w aᵢ δᵖ with p ≤ 2k − 2, aᵢ the coefficient of (∂ᵢu)².
@@ -54,11 +61,22 @@ pub struct MomentTables {
     pub loads: Vec<Vec<f64>>,
     /// Per axis and bin: Σ w lᵢ δᵖ with p ≤ k − 1, lᵢ the load on ∂ᵢu.
     pub slope_loads: Vec<Vec<f64>>,
+    /// The device that made them, if one did.
+    pub adapter: Option<String>,
+}
+
+/// How the pass over the points is made.
+#[derive(Clone, Copy, Default)]
+pub struct PassOptions<'a> {
+    /// On which device, if not on the CPU.
+    pub gpu: Option<&'a Arc<Gpu>>,
+    /// Where the sums are kept on the way, to be taken up from there.
+    pub store: Option<&'a TableStore>,
 }
 
 /// The sums of a pair of axes.
 #[derive(Debug, Clone)]
-enum PairTable {
+pub(super) enum PairTable {
     /// As the pass makes them, rows padded.
     Double(Vec<f64>),
     /// In short.
@@ -76,25 +94,25 @@ struct Roles {
 
 /// 2³²: places along an axis are whole numbers of this part of its width. That is finer than any sum
 /// over points can tell, and the places of a block fit the second-level cache.
-const PLACES: f64 = (1_u64 << 32) as f64;
+pub(super) const PLACES: f64 = (1_u64 << 32) as f64;
 
 /// The points of a block in the order of their bins along one axis.
 #[derive(Debug, Clone, Default)]
-struct Sorted {
+pub(super) struct Sorted {
     /// The distance from the left edge of the bin, in parts of the bin's width; the point; w a₀.
-    points: Vec<(u32, u32, f64)>,
+    pub(super) points: Vec<(u32, u32, f64)>,
     /// Where each bin begins.
-    starts: Vec<u32>,
+    pub(super) starts: Vec<u32>,
 }
 
 /// The numbers of a block of points, kept from block to block.
 #[derive(Default)]
-struct Block {
+pub(super) struct Block {
     /// The place of each point along each axis.
-    places: Vec<Vec<u32>>,
+    pub(super) places: Vec<Vec<u32>>,
     columns: Vec<Vec<f64>>,
     /// In the order of each axis but the last.
-    sorted: Vec<Sorted>,
+    pub(super) sorted: Vec<Sorted>,
 }
 
 /// One tile's part of a block.
@@ -143,7 +161,7 @@ impl Block {
 }
 
 /// Numbers per row of a cell, padded so that vector instructions fit.
-fn row_width(power: usize) -> usize {
+pub(super) fn row_width(power: usize) -> usize {
     (power + 1).next_power_of_two()
 }
 
@@ -175,49 +193,84 @@ impl MomentTables {
         term: &Term,
         power: usize,
         axes: Vec<AxisBins>,
+        options: PassOptions,
         observer: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Result<Self, SolveError> {
         let Some(roles) = roles(term) else {
             return Err(SolveError::Unsupported("moment tables for this equation"));
         };
-        let d = axes.len();
+        let mut tables = Self::empty(power, axes);
+        let mut device = match options.gpu {
+            Some(gpu) => Some(DevicePass::new(Arc::clone(gpu), power, &tables.axes)?),
+            None => None,
+        };
+        let count = term.points.len();
+        let mut done = options
+            .store
+            .and_then(|store| store.load(&mut tables))
+            .unwrap_or(0);
+        let mut saved = done;
+        let mut block = Block::default();
+        while done < count {
+            let range = done..(done + BLOCK).min(count);
+            done = range.end;
+            tables.fill(term, range, &mut block)?;
+            block.sort(&tables.axes, roles.value);
+            match &mut device {
+                Some(device) => device.add(&block, &block.columns[roles.value], &mut tables.pairs)?,
+                None => tables.add_pairs(&block),
+            }
+            tables.add_axes(&block, &roles);
+            let interrupted = observer(done, count).is_break();
+            if let Some(store) = options.store
+                && (interrupted || done - saved >= store.every.max(count / MAX_SAVINGS))
+            {
+                if let Some(device) = &mut device {
+                    device.drain(&mut tables.pairs)?;
+                }
+                store
+                    .save(&mut tables, done)
+                    .map_err(|error| SolveError::Tables(error.to_string()))?;
+                saved = done;
+            }
+            if interrupted {
+                return Err(SolveError::Interrupted);
+            }
+        }
+        if let Some(device) = &mut device {
+            device.drain(&mut tables.pairs)?;
+            tables.adapter = Some(device.adapter());
+        }
+        Ok(tables)
+    }
+
+    /// Tables of no points.
+    fn empty(power: usize, axes: Vec<AxisBins>) -> Self {
         let sizes = |width: usize| {
             axes.iter()
                 .map(|axis| vec![0.0; axis.count * width])
                 .collect::<Vec<_>>()
         };
         let mut pairs = Vec::new();
-        for i in 0..d {
-            for j in i + 1..d {
-                let cells = axes[i].count * axes[j].count;
+        for (i, row) in axes.iter().enumerate() {
+            for column in &axes[i + 1..] {
+                let cells = row.count * column.count;
                 pairs.push(PairTable::Double(vec![
                     0.0;
                     cells * (power + 1) * row_width(power)
                 ]));
             }
         }
-        let mut tables = Self {
+        Self {
             power,
             pairs,
             values: sizes(2 * power + 1),
             slopes: sizes(2 * power - 1),
             loads: sizes(power + 1),
             slope_loads: sizes(power),
+            adapter: None,
             axes,
-        };
-        let count = term.points.len();
-        let mut block = Block::default();
-        for start in (0..count).step_by(BLOCK) {
-            let range = start..(start + BLOCK).min(count);
-            let done = range.end;
-            tables.fill(term, range, &mut block)?;
-            block.sort(&tables.axes, roles.value);
-            tables.add(&block, &roles);
-            if observer(done, count).is_break() {
-                return Err(SolveError::Interrupted);
-            }
         }
-        Ok(tables)
     }
 
     /// Generates a block of points and finds their places.
@@ -245,7 +298,8 @@ impl MomentTables {
         filled.into_iter().collect()
     }
 
-    fn add(&mut self, block: &Block, roles: &Roles) {
+    /// The sums over pairs of bins.
+    fn add_pairs(&mut self, block: &Block) {
         let (d, power) = (self.axes.len(), self.power);
         let axes = &self.axes;
         let mut rest = self.pairs.as_mut_slice();
@@ -275,6 +329,11 @@ impl MomentTables {
                 }
             });
         });
+    }
+
+    /// The sums over the bins of each axis.
+    fn add_axes(&mut self, block: &Block, roles: &Roles) {
+        let (axes, power) = (&self.axes, self.power);
         let per_axis = self
             .values
             .par_iter_mut()

@@ -1,0 +1,129 @@
+//! Moment tables on disk, so that a pass over many points can be taken up in its middle.
+
+use super::MomentTables;
+use super::tables::PairTable;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Where a pass keeps its sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableStore {
+    /// The file.
+    pub path: PathBuf,
+    /// Names the problem and its settings: sums of another run are not taken up.
+    pub run: String,
+    /// The sums are saved after every so many points.
+    pub every: usize,
+}
+
+/// The first word of the file.
+const MAGIC: &str = "greedy-pde-moments-1";
+
+impl TableStore {
+    /// Replaces the file by the sums over the first `done` points.
+    pub(super) fn save(&self, tables: &mut MomentTables, done: usize) -> io::Result<()> {
+        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let mut file = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+        {
+            let mut writer = BufWriter::with_capacity(1 << 20, file.as_file_mut());
+            writeln!(writer, "{MAGIC}\n{}\n{done}", self.run)?;
+            let mut check = Check::default();
+            tables.each_column(&mut |column| {
+                check.add(column);
+                writer.write_all(bytemuck::cast_slice(column))
+            })?;
+            writer.write_all(&check.0.to_le_bytes())?;
+            writer.flush()?;
+        }
+        file.as_file().sync_all()?;
+        file.persist(&self.path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Reads sums into tables of the same shape; how many points they are of. Without a whole file of
+    /// this very run there are none, and the tables stay as they are or are cleared.
+    pub(super) fn load(&self, tables: &mut MomentTables) -> Option<usize> {
+        let mut reader = BufReader::with_capacity(1 << 20, File::open(&self.path).ok()?);
+        let done = read_header(&mut reader, &self.run)?;
+        match read_columns(&mut reader, tables) {
+            Ok(true) => Some(done),
+            _ => {
+                // Clearing cannot fail.
+                let _ = tables.each_column(&mut |column| {
+                    column.fill(0.0);
+                    Ok(())
+                });
+                None
+            }
+        }
+    }
+
+    /// Removes the file: the run is done.
+    pub fn remove(&self) {
+        // If it is not there, so much the better.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn read_header(reader: &mut impl Read, run: &str) -> Option<usize> {
+    let mut line = || -> Option<String> {
+        let mut bytes = Vec::new();
+        loop {
+            let mut byte = [0];
+            reader.read_exact(&mut byte).ok()?;
+            match byte[0] {
+                b'\n' => return String::from_utf8(bytes).ok(),
+                _ if bytes.len() > 4096 => return None,
+                byte => bytes.push(byte),
+            }
+        }
+    };
+    if line()? != MAGIC || line()? != run {
+        return None;
+    }
+    line()?.parse().ok()
+}
+
+/// Whether the columns are there, whole and undamaged.
+fn read_columns(reader: &mut impl Read, tables: &mut MomentTables) -> io::Result<bool> {
+    let mut check = Check::default();
+    tables.each_column(&mut |column| {
+        reader.read_exact(bytemuck::cast_slice_mut(column))?;
+        check.add(column);
+        Ok(())
+    })?;
+    let mut expected = [0; 8];
+    reader.read_exact(&mut expected)?;
+    Ok(check.0 == u64::from_le_bytes(expected))
+}
+
+/// A sum that notices damage.
+#[derive(Default)]
+struct Check(u64);
+
+impl Check {
+    fn add(&mut self, column: &[f64]) {
+        for value in column {
+            self.0 = (self.0.rotate_left(5) ^ value.to_bits()).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+    }
+}
+
+impl MomentTables {
+    /// Visits all numbers, always in the same order.
+    fn each_column(&mut self, visit: &mut dyn FnMut(&mut [f64]) -> io::Result<()>) -> io::Result<()> {
+        for table in &mut self.pairs {
+            if let PairTable::Double(sums) = table {
+                visit(sums)?;
+            }
+        }
+        let lists = [
+            &mut self.values,
+            &mut self.slopes,
+            &mut self.loads,
+            &mut self.slope_loads,
+        ];
+        lists.into_iter().flatten().try_for_each(|column| visit(column))
+    }
+}
