@@ -1,6 +1,7 @@
 //! The neurons that a search looks at.
 
 use crate::network::Neuron;
+use std::ops::Range;
 
 /// Offsets at even distances along a direction: the knots τ where a neuron's argument is zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,6 +70,12 @@ impl Grid {
     /// Where the scores of a line start: those of ω first, then those of −ω.
     pub fn start(&self, line: usize) -> usize {
         self.starts[line]
+    }
+
+    /// The numbers of all neurons on the line of one.
+    pub fn line_of(&self, index: usize) -> Range<usize> {
+        let line = self.starts.partition_point(|&start| start <= index) - 1;
+        self.starts[line]..self.starts[line + 1]
     }
 
     /// The neuron with this number.

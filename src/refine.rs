@@ -247,10 +247,9 @@ mod tests {
             let d = neuron.omega.len();
             let mut gradient = vec![0.0; d + 1];
             let mut value = 2.0;
-            for i in 0..d {
-                let difference = neuron.omega[i] - self.top.omega[i];
-                value -= difference * difference;
-                gradient[i] = -2.0 * difference;
+            for (slope, (o, top)) in gradient.iter_mut().zip(neuron.omega.iter().zip(&self.top.omega)) {
+                value -= (o - top).powi(2);
+                *slope = -2.0 * (o - top);
             }
             let difference = neuron.bias - self.top.bias;
             gradient[d] = -6.0 * difference;

@@ -132,22 +132,6 @@ fn cell_width(domain: &Domain, axis: usize, cells: usize) -> f64 {
     }
 }
 
-/// The best candidate of each of the best `count` lines, the best first.
-pub fn best_of_lines(grid: &Grid, scores: &[f64], count: usize) -> Vec<usize> {
-    let mut best: Vec<usize> = (0..grid.lines.len())
-        .filter_map(|line| {
-            let end = grid
-                .lines
-                .get(line + 1)
-                .map_or(grid.len(), |_| grid.start(line + 1));
-            (grid.start(line)..end).max_by(|&a, &b| scores[a].abs().total_cmp(&scores[b].abs()))
-        })
-        .collect();
-    best.sort_by(|&a, &b| scores[b].abs().total_cmp(&scores[a].abs()));
-    best.truncate(count);
-    best
-}
-
 /// How finely refinement tells neurons apart: by the cells of a mesh, or by the mean distance of the
 /// points of a sequence.
 pub fn resolution(domain: &Domain, rule: &Rule) -> Resolution {
@@ -197,6 +181,18 @@ impl<'a> BestFirst<'a> {
             rank,
             taken: vec![false; scores.len()],
         }
+    }
+
+    /// The best candidate of each of the best `count` lines of a grid, the best first.
+    pub fn of_lines(mut self, grid: &Grid, count: usize) -> Vec<usize> {
+        let mut best = Vec::new();
+        while best.len() < count
+            && let Some(index) = self.next()
+        {
+            best.push(index);
+            self.taken[grid.line_of(index)].fill(true);
+        }
+        best
     }
 
     fn left(&self) -> impl Iterator<Item = (usize, f64)> {

@@ -187,6 +187,9 @@ fn every_shipped_problem_is_read_and_its_small_version_runs() {
             greedy_pde::points::Rule::Halton { shift, .. } => {
                 greedy_pde::points::Rule::Halton { points: 3000, shift }
             }
+            greedy_pde::points::Rule::Lattice { shift, .. } => {
+                greedy_pde::points::Rule::Lattice { points: 4096, shift }
+            }
             greedy_pde::points::Rule::MonteCarlo { seed, .. } => {
                 greedy_pde::points::Rule::MonteCarlo { points: 3000, seed }
             }

@@ -6,7 +6,8 @@ mod common;
 
 use common::laws::{check_laws, network, problem, unit};
 use greedy_pde::backend::{
-    AnyBackend, Backend, CpuBackend, CpuOptions, GpuBackend, GpuOptions, PrecisionChoice,
+    AnyBackend, Backend, CpuBackend, CpuOptions, GpuBackend, GpuOptions, MomentTables, PassOptions,
+    PrecisionChoice,
 };
 use greedy_pde::candidates::{Candidates, Grid, Knots, Line};
 use greedy_pde::domain::Region;
@@ -72,6 +73,14 @@ fn main() {
         on_adapter(
             "smooth_activations_agree_with_the_cpu",
             smooth_activations_agree_with_the_cpu,
+        ),
+        on_adapter(
+            "moment_tables_are_those_of_the_cpu",
+            moment_tables_are_those_of_the_cpu,
+        ),
+        on_adapter(
+            "refinement_finds_the_same_neurons",
+            refinement_finds_the_same_neurons,
         ),
         on_adapter("the_same_neurons_as_on_the_cpu", the_same_neurons_as_on_the_cpu),
         on_adapter(
@@ -155,18 +164,24 @@ fn specs() -> Vec<ProgramSpec> {
 fn every_shader_compiles() {
     for spec in specs() {
         for program in Program::ALL {
-            let text = program.wgsl(&spec);
-            let module = naga::front::wgsl::parse_str(&text)
-                .unwrap_or_else(|error| panic!("{}", error.emit_to_string(&text)));
-            let mut validator = naga::valid::Validator::new(
-                naga::valid::ValidationFlags::all(),
-                naga::valid::Capabilities::FLOAT64,
-            );
-            validator
-                .validate(&module)
-                .unwrap_or_else(|error| panic!("{}", error.emit_to_string(&text)));
+            compiles(&program.wgsl(&spec));
         }
     }
+    for power in 1..=3 {
+        compiles(&gpu::moments_wgsl(power));
+    }
+}
+
+fn compiles(text: &str) {
+    let module =
+        naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
+    let mut validator = naga::valid::Validator::new(
+        naga::valid::ValidationFlags::all(),
+        naga::valid::Capabilities::FLOAT64,
+    );
+    validator
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
 }
 
 fn uniforms_have_the_same_layout_on_both_sides() {
@@ -418,6 +433,57 @@ fn solve(problem: &Problem, backend: BackendChoice) -> (greedy_pde::report::Repo
     run(problem, &options, &mut |_| ControlFlow::Continue(())).unwrap()
 }
 
+/// Sums over pairs of axes, also with weights that grow on the way and with bins that are no power of two.
+fn moment_tables_are_those_of_the_cpu() {
+    for (activation, offsets) in [("relu^1", 100), ("relu^2", 256), ("relu^3", 37)] {
+        let text = format!(
+            "name = \"moments\"\n[domain]\ndimension = 3\nlower = -1.0\nupper = 0.5\n\
+             [equation]\ndiffusion = \"1 + x[1]^2\"\nreaction = \"exp(3*x[2])\"\nsource = \"1\"\n\
+             [boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"{activation}\"\n\
+             directions = \"axes\"\noffsets = {offsets}\n\
+             [quadrature]\nrule = \"monte_carlo\"\npoints = 300000\n[solver]\nneurons = 1\n"
+        );
+        let problem = Problem::from_toml(&text, "moments", &Overrides::default()).unwrap();
+        let loss = problem.loss(1, Purpose::Training).unwrap();
+        let (power, axes) = greedy_pde::run::table_axes(&problem, &loss).unwrap();
+        let device = open();
+        let pass = |gpu| {
+            let options = PassOptions { gpu, store: None };
+            MomentTables::new(&loss.terms[0], power, axes.clone(), options, &mut |_, _| {
+                ControlFlow::Continue(())
+            })
+            .unwrap()
+        };
+        let (on_cpu, on_gpu) = (pass(None), pass(Some(&device)));
+        assert_eq!(on_gpu.adapter.as_deref(), Some(device.report().name.as_str()));
+        let v: Vec<f64> = (0..offsets * (power + 1)).map(|k| (k as f64).sin()).collect();
+        for (i, j) in [(0, 1), (0, 2), (1, 2), (2, 0)] {
+            let (a, b) = (on_cpu.across(i, &v, j), on_gpu.across(i, &v, j));
+            let largest = a.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+            for (a, b) in a.iter().zip(&b) {
+                assert!((a - b).abs() < 1e-8 * largest, "{activation} {i} {j}: {a} {b}");
+            }
+        }
+    }
+}
+
+fn refinement_finds_the_same_neurons() {
+    let overrides = Overrides {
+        neurons: Some(6),
+        cells: Some(24),
+        ..Overrides::default()
+    };
+    let mut problem = Problem::from_path("configs/ex3_energy.toml".as_ref(), &overrides).unwrap();
+    problem.dictionary.refine = true;
+    problem.dictionary.candidates = 16;
+    let (on_cpu, cpu_network) = solve(&problem, BackendChoice::Cpu);
+    let (on_gpu, gpu_network) = solve(&problem, BackendChoice::Gpu);
+    assert_eq!(on_gpu.backend, "gpu");
+    assert_eq!(cpu_network.neurons, gpu_network.neurons);
+    let (a, b) = (on_cpu.rows.last().unwrap(), on_gpu.rows.last().unwrap());
+    assert!((a.h1.unwrap() / b.h1.unwrap() - 1.0).abs() < 1e-6);
+}
+
 fn the_same_neurons_as_on_the_cpu() {
     let neurons = |n| Overrides {
         neurons: Some(n),
@@ -426,7 +492,7 @@ fn the_same_neurons_as_on_the_cpu() {
     let ex1 = Problem::from_path("configs/ex1_neumann.toml".as_ref(), &neurons(64)).unwrap();
     let pinn = Problem::from_path("configs/ex1_pinn.toml".as_ref(), &neurons(24)).unwrap();
     let ex5 = Overrides {
-        points: Some(100_000),
+        points: Some(1_000_000),
         ..neurons(64)
     };
     let ex5 = Problem::from_path("configs/ex5_elliptic_10d.toml".as_ref(), &ex5).unwrap();

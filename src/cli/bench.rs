@@ -1,6 +1,6 @@
 //! `greedy-pde bench`: how many neurons are evaluated per second, three ways, in one run.
 
-use super::{BenchArguments, Failure, table};
+use super::{BenchArguments, Failure, bench_pass, table};
 use greedy_pde::activation::Activation;
 use greedy_pde::backend::{Backend, CpuBackend, CpuOptions, GpuBackend, GpuOptions, PrecisionChoice};
 use greedy_pde::candidates::{Candidates, Grid, Knots, Line};
@@ -17,6 +17,8 @@ use std::time::Instant;
 const OFFSETS: usize = 64;
 /// The plain loop does this many candidates: its rate does not depend on their number.
 const PLAIN: usize = 8;
+/// Points of the pass for moment tables.
+const PASS_POINTS: usize = 1 << 18;
 /// f32 scores must agree to this part of the sum of their terms' sizes, f64 scores to the other.
 const AGREEMENT: (f64, f64) = (1e-5, 1e-11);
 
@@ -60,11 +62,15 @@ pub(super) fn execute(arguments: &BenchArguments) -> Result<(), Failure> {
             }
         }
     }
+    eprintln!("the pass over {PASS_POINTS} points in 10-D");
+    let pass = vec![bench_pass::measure(PASS_POINTS, gpu.as_ref())?];
     if arguments.json {
-        let json = serde_json::to_string(&measurements).map_err(|error| Failure::Solve(error.to_string()))?;
+        let all = serde_json::json!({"argmax": measurements, "pass": pass});
+        let json = serde_json::to_string(&all).map_err(|error| Failure::Solve(error.to_string()))?;
         println!("{json}");
     } else {
         print(&measurements, gpu.as_deref());
+        bench_pass::print(&pass);
     }
     disagreement(&measurements)
 }

@@ -1,6 +1,7 @@
 //! What users type: arguments, commands, exit codes.
 
 mod bench;
+mod bench_pass;
 mod check;
 mod devices;
 mod output;

@@ -9,7 +9,7 @@ use crate::network::{Network, Neuron};
 use crate::problem::ProjectionKind;
 use crate::projection::{Cholesky, Orthogonal, Projection};
 use crate::refine::{Landscape, Resolution, refine};
-use crate::search::{BestFirst, best_of_lines};
+use crate::search::BestFirst;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -192,7 +192,7 @@ impl<'a> Run<'a> {
     fn step(&mut self, grid: &Grid) -> Result<Found, SolveError> {
         let pool = self.pool(grid)?;
         let (mut refusals, mut dependent) = (0, 0);
-        let rounding = ROUNDING * self.first_score.unwrap_or(0.0);
+        let rounding = self.rounding();
         let center = self.params.center;
         let activity = |index: usize| pool.neuron(index).argument(center);
         for index in BestFirst::new(&pool.scores, rounding, &activity) {
@@ -234,6 +234,11 @@ impl<'a> Run<'a> {
         }))
     }
 
+    /// The error of a score.
+    fn rounding(&self) -> f64 {
+        ROUNDING * self.first_score.unwrap_or(0.0)
+    }
+
     /// The grid's neurons and those refined from its best, with their scores.
     fn pool<'g>(&mut self, grid: &'g Grid) -> Result<Pool<'g>, SolveError> {
         let started = Instant::now();
@@ -251,7 +256,10 @@ impl<'a> Run<'a> {
         };
         if let Some(resolution) = self.params.refine {
             let started = Instant::now();
-            let starts: Vec<(Neuron, f64)> = best_of_lines(grid, &pool.scores, REFINED)
+            let center = self.params.center;
+            let activity = |index: usize| grid.neuron(index).argument(center);
+            let starts: Vec<(Neuron, f64)> = BestFirst::new(&pool.scores, self.rounding(), &activity)
+                .of_lines(grid, REFINED)
                 .into_iter()
                 .map(|index| (grid.neuron(index), pool.scores[index]))
                 .collect();

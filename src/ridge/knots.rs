@@ -95,7 +95,7 @@ fn even_places(knots: &Knots, t: &[f64], bins: &mut [u32], deltas: &mut [f64]) {
     const TO_BITS: f64 = (1_u64 << 52) as f64;
     let (per_step, last) = (1.0 / knots.step, knots.count as f64);
     for ((&t, bin), delta) in t.iter().zip(bins).zip(deltas) {
-        let place = ((t - knots.first) * per_step + 1.0).max(0.0).min(last).floor();
+        let place = ((t - knots.first) * per_step + 1.0).clamp(0.0, last).floor();
         *bin = (place + TO_BITS).to_bits() as u32;
         *delta = t - (knots.first + (place - 1.0).max(0.0) * knots.step);
     }

@@ -7,6 +7,9 @@ use std::sync::Arc;
 /// The largest weight is this fraction of 2³² at first, so that larger ones may follow.
 const HEADROOM: f64 = 0.5;
 
+/// Points of a block per row of a table.
+const ROW_POINTS: usize = 16_384;
+
 /// The tables of all pairs of axes on a device, as whole numbers.
 pub(super) struct DevicePass {
     gpu: Arc<Gpu>,
@@ -35,6 +38,12 @@ impl DevicePass {
         };
         pass.tables = pass.empty_tables()?;
         Ok(pass)
+    }
+
+    /// Points per block: few enough that no invocation's loops get long.
+    pub(super) fn block_length(&self) -> usize {
+        let fewest = self.axes.iter().map(|axis| axis.count).min().unwrap_or(1);
+        fewest * ROW_POINTS
     }
 
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {

@@ -210,9 +210,13 @@ impl MomentTables {
             .and_then(|store| store.load(&mut tables))
             .unwrap_or(0);
         let mut saved = done;
+        let length = match &device {
+            Some(device) => device.block_length().min(BLOCK),
+            None => BLOCK,
+        };
         let mut block = Block::default();
         while done < count {
-            let range = done..(done + BLOCK).min(count);
+            let range = done..(done + length).min(count);
             done = range.end;
             tables.fill(term, range, &mut block)?;
             block.sort(&tables.axes, roles.value);
@@ -430,7 +434,7 @@ fn find_places(axis: &AxisBins, xs: &[f64], places: &mut [u32]) {
     const TO_BITS: f64 = (1_u64 << 52) as f64;
     let scale = PLACES / (axis.step * axis.count as f64);
     for (&x, place) in xs.iter().zip(places) {
-        let whole = ((x - axis.low) * scale).max(0.0).min(PLACES - 1.0) + TO_BITS;
+        let whole = ((x - axis.low) * scale).clamp(0.0, PLACES - 1.0) + TO_BITS;
         *place = whole.to_bits() as u32;
     }
 }
