@@ -13,7 +13,7 @@ fn main() {
         "{:>9} {:>12} {:>22} {:>26}",
         "points", "pass (s)", "pass per million (s)", "after it, per neuron (ms)"
     );
-    for points in [1_000_000, 2_000_000, 4_000_000, 8_000_000] {
+    for points in [4_000_000, 8_000_000, 16_000_000, 32_000_000] {
         let overrides = Overrides {
             points: Some(points),
             neurons: Some(NEURONS),
