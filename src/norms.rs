@@ -7,7 +7,7 @@ use crate::expression::{Graph, NodeId, Program, Workspace};
 use crate::loss::{Density, Formula, Loss, Term, TermSpec, TermTile};
 use crate::network::Network;
 use crate::points::Rule;
-use crate::problem::{Formulation, Problem, Purpose};
+use crate::problem::{Algorithm, Formulation, Problem, Purpose};
 use crate::symbol::Symbol;
 use rayon::prelude::*;
 
@@ -18,7 +18,8 @@ pub struct Errors {
     pub l2: f64,
     /// The full H¹ norm.
     pub h1: f64,
-    /// The energy norm, with the penalty's part (‖·‖_(a,δ)), for an energy.
+    /// The energy norm, with the penalty's part (‖·‖_(a,δ)), for an energy; for a relaxed run or a
+    /// potential the relative excess (L(u_n) − L(u)) / (L(0) − L(u)).
     pub energy: Option<f64>,
     /// The standard deviations of `l2` and `h1` as parts of them, where the points are a sequence: by
     /// the scatter between its stretches, as if they were independent.
@@ -29,6 +30,8 @@ pub struct Errors {
 pub struct ErrorMeter {
     h1: MeteredTerm,
     energy: Option<Vec<MeteredTerm>>,
+    /// L(u) and L(0), where the error is measured by the excess of the loss.
+    excess: Option<(f64, f64)>,
     /// Whether the points are a sequence, not a mesh.
     scattered: bool,
 }
@@ -78,9 +81,19 @@ impl ErrorMeter {
         let rule = problem
             .quadrature
             .rule(&problem.domain, Region::Interior, Purpose::Errors);
+        // A norm belongs to a quadratic energy; any other, and the relaxed algorithm, have the excess.
+        let by_excess = problem.settings.algorithm == Algorithm::Rga || problem.has_potential();
+        let excess = match &energy {
+            Some(terms) if by_excess => {
+                let zero = Network::zero(problem.dictionary.activation, dimension);
+                Some((risk_of_exact(terms)?, risk(terms, &zero)?))
+            }
+            _ => None,
+        };
         Ok(Some(Self {
             h1,
             energy,
+            excess,
             scattered: !matches!(rule, Rule::Gauss { .. }),
         }))
     }
@@ -94,9 +107,10 @@ impl ErrorMeter {
     pub fn errors(&self, network: &Network) -> Result<Errors, SolveError> {
         let parts = self.h1.squares(network)?;
         let [l2, h1] = sums(&parts);
-        let energy = match &self.energy {
-            None => None,
-            Some(terms) => {
+        let energy = match (&self.energy, self.excess) {
+            (None, _) => None,
+            (Some(terms), Some((exact, zero))) => Some((risk(terms, network)? - exact) / (zero - exact)),
+            (Some(terms), None) => {
                 let mut sum = 0.0;
                 for term in terms {
                     sum += sums(&term.squares(network)?)[1];
@@ -151,6 +165,35 @@ impl MeteredTerm {
         parts.into_iter().collect()
     }
 
+    /// L of a function given by its jets at a tile, summed over all.
+    fn risk(
+        &self,
+        jets: impl Fn(&TermTile, &mut Workspace, &mut EvaluationScratch) -> Vec<Vec<f64>> + Sync,
+    ) -> Result<f64, SolveError> {
+        let tiles: Vec<_> = self.term.points.tiles().collect();
+        let parts: Vec<Result<f64, SolveError>> = tiles
+            .into_par_iter()
+            .map_init(
+                Default::default,
+                |(workspace, scratch, tile): &mut (Workspace, EvaluationScratch, TermTile), range| {
+                    self.term.fill(range, workspace, tile)?;
+                    let jets = jets(tile, workspace, scratch);
+                    self.term.risk(tile, &jets, workspace)
+                },
+            )
+            .collect();
+        parts.into_iter().sum()
+    }
+
+    fn exact_jets(&self, tile: &TermTile, workspace: &mut Workspace) -> Vec<Vec<f64>> {
+        let count = tile.tile.len();
+        let mut exact = vec![vec![0.0; count]; self.term.symbols.len()];
+        let mut outputs: Vec<&mut [f64]> = exact.iter_mut().map(Vec::as_mut_slice).collect();
+        self.exact
+            .evaluate(workspace, &tile.tile.columns(), count, &mut outputs);
+        exact
+    }
+
     fn tile_squares(
         &self,
         evaluator: &Evaluator,
@@ -162,10 +205,7 @@ impl MeteredTerm {
         self.term.fill(range, workspace, tile)?;
         let count = tile.tile.len();
         let mut jets = evaluator.jets(&self.term.symbols, &tile.tile, scratch);
-        let mut exact = vec![vec![0.0; count]; jets.len()];
-        let mut outputs: Vec<&mut [f64]> = exact.iter_mut().map(Vec::as_mut_slice).collect();
-        self.exact
-            .evaluate(workspace, &tile.tile.columns(), count, &mut outputs);
+        let exact = self.exact_jets(tile, workspace);
         for (jet, exact) in jets.iter_mut().zip(&exact) {
             crate::loss::require_finite("exact (or a derivative of it)", exact, &tile.tile)?;
             jet.iter_mut().zip(exact).for_each(|(jet, exact)| *jet -= exact);
@@ -174,6 +214,23 @@ impl MeteredTerm {
         let square = |rows: &[f64]| rows.iter().map(|row| row * row).sum::<f64>();
         Ok([square(&rows[..count]), square(&rows)])
     }
+}
+
+/// L of the exact solution.
+fn risk_of_exact(terms: &[MeteredTerm]) -> Result<f64, SolveError> {
+    let risks = terms
+        .iter()
+        .map(|term| term.risk(|tile, workspace, _| term.exact_jets(tile, workspace)));
+    risks.sum()
+}
+
+/// L of a network.
+fn risk(terms: &[MeteredTerm], network: &Network) -> Result<f64, SolveError> {
+    let evaluator = Evaluator::new(network);
+    let risks = terms
+        .iter()
+        .map(|term| term.risk(|tile, _, scratch| evaluator.jets(&term.term.symbols, &tile.tile, scratch)));
+    risks.sum()
 }
 
 fn sums(parts: &[[f64; 2]]) -> [f64; 2] {

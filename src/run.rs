@@ -7,10 +7,11 @@ use crate::backend::{
 use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::gpu::{self, Gpu};
-use crate::greedy::{self, OrthogonalParams, Outcome, State, Step};
+use crate::greedy::{self, OrthogonalParams, Outcome, RelaxedBackends, RelaxedParams, State, Step};
 use crate::loss::Loss;
 use crate::network::Network;
 use crate::norms::ErrorMeter;
+use crate::points::Rule;
 use crate::problem::{Algorithm, DirectionKind, Problem, Purpose};
 use crate::report::{Report, Row, Seconds};
 use crate::search;
@@ -367,19 +368,64 @@ fn solve(
             draw,
         )
     };
+    let center = problem.domain.center();
+    let fixed_grid = search::is_fixed(dictionary, problem.dimension());
+    let reported = |n| is_row(n, usize::MAX, rows_at);
+    if problem.settings.algorithm == Algorithm::Rga {
+        let mut scout = scout(problem)?;
+        let backends = RelaxedBackends {
+            training,
+            scout: scout.as_mut().map(|scout| scout as &mut AnyBackend),
+            validation,
+        };
+        let params = RelaxedParams {
+            neurons: problem.settings.neurons,
+            radius: problem.settings.radius.unwrap_or(1.0),
+            tolerance: problem.settings.tolerance,
+            step: problem.settings.step,
+            center: &center,
+            grid: &grid,
+            fixed_grid,
+            reported: &reported,
+            start,
+        };
+        return greedy::relaxed(backends, &params, observer);
+    }
     let params = OrthogonalParams {
         neurons: problem.settings.neurons,
         tolerance: problem.settings.tolerance,
         projection: problem.settings.projection,
+        quadratic: !problem.has_potential(),
         stiff: problem.has_penalty(),
         bias: dictionary.bias,
-        center: &problem.domain.center(),
+        center: &center,
         grid: &grid,
-        fixed_grid: search::is_fixed(dictionary, problem.dimension()),
+        fixed_grid,
         refine: (dictionary.refine && dictionary.directions == DirectionKind::Sphere)
             .then(|| search::resolution(&problem.domain, &problem.quadrature.rule)),
-        reported: &|n| is_row(n, usize::MAX, rows_at),
+        reported: &reported,
         start,
     };
     greedy::orthogonal(training, validation, &params, observer)
+}
+
+/// With more points than this, candidates without a sweep are first looked at on a part of them.
+const SCOUT_POINTS: usize = 8192;
+
+/// The loss on the first of the random points: good enough to tell which candidates deserve a closer look.
+fn scout(problem: &Problem) -> Result<Option<CpuBackend>, SolveError> {
+    let Rule::MonteCarlo { points, seed } = problem.quadrature.rule else {
+        return Ok(None);
+    };
+    if points <= SCOUT_POINTS || problem.dictionary.activation.relu_power().is_some() {
+        return Ok(None);
+    }
+    let mut fewer = problem.clone();
+    fewer.quadrature.rule = Rule::MonteCarlo {
+        points: SCOUT_POINTS,
+        seed,
+    };
+    let loss = fewer.loss(problem.settings.neurons, Purpose::Training)?;
+    let activation = problem.dictionary.activation;
+    Ok(Some(CpuBackend::new(loss, activation, CpuOptions::default())?))
 }

@@ -12,7 +12,7 @@ use crate::loss::{Loss, Term, TermTile};
 use crate::network::{Network, Neuron};
 use crate::ridge::{SweepScratch, direct};
 use crate::symbol::Symbol;
-use crate::vector::{dot, multiply};
+use crate::vector::{add_scaled, dot, multiply};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -46,6 +46,8 @@ pub struct CpuBackend {
     cache: Option<Vec<TermTile>>,
     /// ∇L(u) at every tile for the u last asked for, where the points are kept, too.
     channels: Option<(Network, Vec<Channels>)>,
+    /// The jets of that u, where evaluating it anew costs much.
+    jets: Option<(Network, Vec<Channels>)>,
 }
 
 /// ρ_c at the points of a tile, one column per symbol.
@@ -97,6 +99,7 @@ impl CpuBackend {
             tiles,
             cache: None,
             channels: None,
+            jets: None,
         };
         if bytes <= options.cache_bytes {
             let filled: Vec<Result<TermTile, SolveError>> = backend
@@ -167,16 +170,52 @@ impl CpuBackend {
             return Ok(());
         }
         self.channels = None;
+        let relu = self.activation.relu_power().is_some();
+        if !relu {
+            self.keep_jets(u)?;
+        }
         let prepared = Evaluator::new(u);
         let channels = self.reduce(
             Vec::new,
             |all: &mut Vec<Channels>, term, tile, scratch| {
-                all.push(gradient_at(&prepared, term, tile, scratch)?);
+                let mut jets = match &self.jets {
+                    Some((_, kept)) => kept[scratch.index].clone(),
+                    None => prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation),
+                };
+                term.gradient(tile, &mut jets, &mut scratch.workspace)?;
+                all.push(jets);
                 Ok(())
             },
             |total, part| total.extend(part),
         )?;
         self.channels = Some((u.clone(), channels));
+        Ok(())
+    }
+
+    /// Evaluates u at all points, or only its last neuron where the others only changed by a factor.
+    fn keep_jets(&mut self, u: &Network) -> Result<(), SolveError> {
+        let kept = self.jets.take();
+        let known = kept.and_then(|(at, jets)| Some((u.relaxes(&at)?, jets)));
+        let added = match &known {
+            Some(_) => u.last_neuron(),
+            None => u.clone(),
+        };
+        let prepared = Evaluator::new(&added);
+        let jets = self.reduce(
+            Vec::new,
+            |all: &mut Vec<Channels>, term, tile, scratch| {
+                let mut jets = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
+                if let Some((factor, known)) = &known {
+                    for (jet, known) in jets.iter_mut().zip(&known[scratch.index]) {
+                        add_scaled(*factor, known, jet);
+                    }
+                }
+                all.push(jets);
+                Ok(())
+            },
+            |total, part| total.extend(part),
+        )?;
+        self.jets = Some((u.clone(), jets));
         Ok(())
     }
 

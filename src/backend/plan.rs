@@ -79,9 +79,8 @@ impl Plan {
                 sweep.add(ladder, t, channels, scratch);
             }
             (Work::Direct { members }, LineSum::Direct(sums)) => {
-                for (sum, &(_, sign, bias)) in sums.iter_mut().zip(members) {
-                    *sum += direct::score(self.activation, (sign, bias), t, channels);
-                }
+                let members = members.iter().map(|&(_, sign, bias)| (sign, bias));
+                direct::add_scores(self.activation, members, t, channels, sums);
             }
             _ => unreachable!("sums are made from the same plan"),
         }

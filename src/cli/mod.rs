@@ -191,6 +191,9 @@ struct ReproduceArguments {
     /// Stop at this many neurons.
     #[arg(long, value_name = "N", value_parser = count)]
     max_neurons: Option<usize>,
+    /// Average over this many seeds (default: as the table needs).
+    #[arg(long, value_name = "S")]
+    seeds: Option<u64>,
     #[command(flatten)]
     backend: BackendArguments,
     /// Number of threads (default: all cores).

@@ -214,6 +214,7 @@ fn read_checkpoint(directory: &Path, fingerprint: &str) -> Result<Resumed, Failu
         .filter(|row| row.n <= network.len())
         .collect();
     let state = State {
+        coefficients: network.coefficients,
         guard: notes.get("guard").and_then(|guard| read_guard(guard)),
         orthogonal_from: notes.get("orthogonal_from").and_then(|from| from.parse().ok()),
         neurons: network.neurons,

@@ -2,9 +2,11 @@
 
 mod guard;
 mod orthogonal;
+mod relaxed;
 
 pub use guard::GuardState;
 pub use orthogonal::{OrthogonalParams, orthogonal};
+pub use relaxed::{RelaxedBackends, RelaxedParams, relaxed};
 
 use crate::network::{Network, Neuron};
 use serde::Serialize;
@@ -33,6 +35,8 @@ pub struct State {
     pub neurons: Vec<Neuron>,
     /// ⟨∇L(u_(n−1)), g_n⟩ of each.
     pub scores: Vec<f64>,
+    /// The coefficients, where they do not follow from the neurons and scores.
+    pub coefficients: Vec<f64>,
     /// After how many neurons the projection changed to orthogonal values, if it did.
     pub orthogonal_from: Option<usize>,
     /// What the guard remembers.

@@ -7,7 +7,7 @@ use crate::candidates::{Candidates, Grid};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::problem::ProjectionKind;
-use crate::projection::{Cholesky, Orthogonal, Projection};
+use crate::projection::{Cholesky, Newton, Orthogonal, Projection};
 use crate::refine::{Landscape, Resolution, refine};
 use crate::search::BestFirst;
 use std::collections::HashSet;
@@ -39,6 +39,8 @@ pub struct OrthogonalParams<'a> {
     pub tolerance: Option<f64>,
     /// How coefficients are computed.
     pub projection: ProjectionKind,
+    /// Whether the loss is quadratic; else coefficients are found by Newton's method.
+    pub quadratic: bool,
     /// Whether the problem is stiff (a penalty), so that the robust projection is taken from the start.
     pub stiff: bool,
     /// The smallest and largest bias.
@@ -159,7 +161,9 @@ impl<'a> Run<'a> {
             guard,
             params,
             network,
-            projection: if robust {
+            projection: if !params.quadratic {
+                Projection::Newton(Newton::default())
+            } else if robust {
                 Projection::Orthogonal(Orthogonal::default())
             } else {
                 Projection::Cholesky(Cholesky::default())
@@ -318,12 +322,18 @@ impl<'a> Run<'a> {
     /// Adds a neuron and computes the coefficients, or finds that it depends on the others.
     fn add(&mut self, neuron: &Neuron, score: f64) -> Result<bool, SolveError> {
         let started = Instant::now();
-        let products = self
-            .projection
-            .products(self.training, &self.network.neurons, neuron)?;
-        self.timings.gram += started.elapsed();
+        let added = if let Projection::Newton(newton) = &mut self.projection {
+            let mut network = self.network.clone();
+            network.neurons.push(neuron.clone());
+            newton.try_add(self.training, &network)?
+        } else {
+            let products = self
+                .projection
+                .products(self.training, &self.network.neurons, neuron)?;
+            self.timings.gram += started.elapsed();
+            self.projection.try_add(products, score)
+        };
         let started = Instant::now();
-        let added = self.projection.try_add(products, score);
         self.closed.insert(key(neuron));
         if added.is_ok() {
             self.network.neurons.push(neuron.clone());

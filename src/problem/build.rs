@@ -1,6 +1,7 @@
 //! From the file's text to a checked [`Problem`].
 
 use super::choices::domain;
+use super::equation;
 use super::file::{File, Formulation};
 use super::settings::{Overrides, Purpose};
 use super::source::{Source, count, finite};
@@ -57,13 +58,7 @@ impl Problem {
 impl PenaltySpec {
     /// δ for a run with this many neurons, if it is a positive number.
     pub(super) fn delta_for(&self, neurons: usize) -> Option<f64> {
-        let mut constants = self.constants.clone();
-        constants.insert("n".to_string(), neurons as f64);
-        let scope = Scope {
-            constants,
-            ..Scope::default()
-        };
-        scope.constant(&self.delta).ok().filter(|&delta| delta > 0.0)
+        constant_for(&self.delta, &self.constants, neurons).filter(|&delta| delta > 0.0)
     }
 
     fn term(&self, graph: &mut Graph, neurons: usize) -> TermSpec {
@@ -149,7 +144,7 @@ impl<'a> Builder<'a> {
             ));
         }
         let settings = self.settings(file, overrides)?;
-        let quadrature = self.quadrature(&file.quadrature, overrides, settings.seed)?;
+        let quadrature = self.quadrature(&file.quadrature, overrides, (settings.neurons, settings.seed))?;
         let equation = &file.equation;
         let exact = self.optional("equation.exact", equation.exact.as_ref(), Names::Coordinates)?;
         let mut terms = Vec::new();
@@ -173,19 +168,17 @@ impl<'a> Builder<'a> {
         };
         let dictionary = self.dictionary(file)?;
         self.require_smoothness(file, &dictionary, &terms, &penalties, order)?;
-        if settings.algorithm == Algorithm::Rga {
+        if settings.algorithm == Algorithm::Rga && settings.radius.is_none() {
             return Err(self.source.error(
                 "solver.algorithm",
                 file.solver.algorithm.as_ref().map_or(0..0, Spanned::span),
-                "the relaxed algorithm is not provided yet; use \"oga\"",
+                "the relaxed algorithm needs `radius`, a bound on the sum of the coefficients' sizes",
             ));
         }
-        if let Some(potential) = &equation.potential {
-            return Err(self.source.error(
-                "equation.potential",
-                potential.span(),
-                "equations with a potential are not provided yet; use `reaction` for linear ones",
-            ));
+        if let (Some(given), Some(potential)) = (&equation.potential, potential_of(&terms))
+            && let Some(message) = equation::not_convex(&mut self.graph, &self.domain, potential)
+        {
+            return Err(self.source.error("equation.potential", given.span(), message));
         }
         for penalty in &penalties {
             if penalty.delta_for(settings.neurons).is_none() {
@@ -243,4 +236,25 @@ impl<'a> Builder<'a> {
     ) -> Built<Option<NodeId>> {
         text.map(|text| self.expression(key, text, names)).transpose()
     }
+}
+
+fn potential_of(terms: &[TermSpec]) -> Option<NodeId> {
+    terms.iter().find_map(|term| match &term.density {
+        Density::Energy {
+            potential: Some(potential),
+            ..
+        } => Some(potential.node),
+        _ => None,
+    })
+}
+
+/// The value of a formula in `n` and the constants of the file.
+pub(super) fn constant_for(ast: &Ast, constants: &BTreeMap<String, f64>, neurons: usize) -> Option<f64> {
+    let mut constants = constants.clone();
+    constants.insert("n".to_string(), neurons as f64);
+    let scope = Scope {
+        constants,
+        ..Scope::default()
+    };
+    scope.constant(ast).ok()
 }

@@ -1,7 +1,7 @@
 //! The parts of a problem file that say how it is solved: domain, dictionary, points, algorithm.
 
-use super::build::{Builder, Built, MAX_COUNT, MAX_NEURONS};
-use super::file::{self, DirectionKind, File, Formulation, OneOrMany, RuleKind, Shape};
+use super::build::{Builder, Built, MAX_COUNT, MAX_NEURONS, constant_for};
+use super::file::{self, Count, DirectionKind, File, Formulation, OneOrMany, RuleKind, Shape};
 use super::settings::{Dictionary, Overrides, Quadrature, Settings};
 use super::source::{Source, count, interval, optional_count, positive};
 use super::{Algorithm, PenaltySpec, ProblemError};
@@ -123,7 +123,7 @@ impl Builder<'_> {
         &mut self,
         given: &file::FileQuadrature,
         overrides: &Overrides,
-        seed: u64,
+        (neurons, seed): (usize, u64),
     ) -> Built<Quadrature> {
         let source = &self.source;
         let kind = *given.rule.get_ref();
@@ -170,8 +170,9 @@ impl Builder<'_> {
         };
         let points = match overrides.points {
             Some(points) => Some(points),
-            None => optional_count(source, "quadrature.points", &given.points, 1, MAX_COUNT)?,
+            None => self.point_count(&given.points, neurons)?,
         };
+        let source = &self.source;
         let cells = match overrides.cells {
             Some(cells) => Some(cells),
             None => optional_count(source, "quadrature.cells", &given.cells, 1, MAX_COUNT)?,
@@ -186,6 +187,11 @@ impl Builder<'_> {
                 ),
             ));
         }
+        // Points whose number depends on n are drawn afresh for each n.
+        let seed = match given.points.as_ref().map(Spanned::get_ref) {
+            Some(Count::Formula(_)) => seed ^ ((neurons as u64) << 32),
+            _ => seed,
+        };
         let rule = match kind {
             RuleKind::Gauss => Rule::Gauss {
                 cells: cells.ok_or_else(|| missing("cells"))?,
@@ -225,11 +231,44 @@ impl Builder<'_> {
             }
         };
         let cache_mib = optional_count(source, "quadrature.cache_mib", &given.cache_mib, 0, 1 << 30)?;
+        let points_follow_n = overrides.points.is_none()
+            && matches!(
+                given.points.as_ref().map(Spanned::get_ref),
+                Some(Count::Formula(_))
+            );
         Ok(Quadrature {
+            points_follow_n,
             rule,
             boundary_points,
             cache_bytes: cache_mib.unwrap_or(1024) << 20,
         })
+    }
+
+    /// How many points the file asks for, with this many neurons.
+    fn point_count(&self, given: &Option<Spanned<Count>>, neurons: usize) -> Built<Option<usize>> {
+        const KEY: &str = "quadrature.points";
+        let Some(given) = given else {
+            return Ok(None);
+        };
+        match given.get_ref() {
+            Count::Number(number) => {
+                let number = Spanned::new(given.span(), *number);
+                count(&self.source, KEY, &number, 1, MAX_COUNT).map(Some)
+            }
+            Count::Formula(formula) => {
+                let formula = Spanned::new(given.span(), formula.clone());
+                let ast = self.ast(KEY, &formula)?;
+                let value = constant_for(&ast, &self.constants, neurons);
+                match value.map(f64::ceil) {
+                    Some(value) if (1.0..=MAX_COUNT as f64).contains(&value) => Ok(Some(value as usize)),
+                    _ => Err(self.source.error(
+                        KEY,
+                        given.span(),
+                        format!("must be a number of points for n = {neurons}, at least 1"),
+                    )),
+                }
+            }
+        }
     }
 
     pub(super) fn settings(&mut self, file: &File, overrides: &Overrides) -> Built<Settings> {
@@ -254,6 +293,7 @@ impl Builder<'_> {
                 .as_ref()
                 .map(|radius| positive(source, "solver.radius", radius))
                 .transpose()?,
+            step: given.step,
             guard: given.guard,
             projection: given.projection,
         })

@@ -198,3 +198,33 @@ pub(super) fn vanish_on(graph: &Graph, domain: &Domain, face: Face, formulas: &[
             .all(|value| value.abs() <= 1e-13 * scale)
     })
 }
+
+/// Why a potential F(x, u) is not convex in u, if somewhere it is not.
+pub(super) fn not_convex(graph: &mut Graph, domain: &Domain, potential: NodeId) -> Option<String> {
+    /// Below this part of the largest curvature it is rounding.
+    const ROUNDING: f64 = 1e-12;
+    let u = MultiIndex::default();
+    let slope = graph.differentiate_by_unknown(potential, &u);
+    let bend = graph.differentiate_by_unknown(slope, &u);
+    let rule = Rule::MonteCarlo { points: 64, seed: 3 };
+    let points = PointSet::new(domain, Region::Interior, rule, 0).ok()?;
+    let mut tile = Tile::default();
+    points.fill(0..points.len(), &mut tile);
+    let program = Program::new(graph, &[bend], domain.dimension(), &[u]);
+    let mut largest = 0.0_f64;
+    for index in 0..tile.len() {
+        for value in [0.0, 0.1, -0.1, 0.3, -0.3, 1.0, -1.0, 2.0, -2.0, 5.0, -5.0] {
+            let mut inputs = tile.point(index);
+            inputs.push(value);
+            let bend = program.evaluate_at(&inputs)[0];
+            largest = largest.max(bend.abs());
+            if bend < -ROUNDING * largest {
+                return Some(format!(
+                    "must be convex in u, but its second derivative is {bend:.3e} at u = {value}, x = {:?}",
+                    tile.point(index)
+                ));
+            }
+        }
+    }
+    None
+}

@@ -130,11 +130,51 @@ pub enum DirectionKind {
 #[serde(deny_unknown_fields)]
 pub(super) struct FileQuadrature {
     pub rule: Spanned<RuleKind>,
-    pub points: Option<Spanned<i64>>,
+    pub points: Option<Spanned<Count>>,
     pub boundary_points: Option<Spanned<i64>>,
     pub cells: Option<Spanned<i64>>,
     pub order: Option<Spanned<i64>>,
     pub cache_mib: Option<Spanned<i64>>,
+}
+
+/// A whole number, or a formula for one in `n`, the number of neurons.
+#[derive(Debug, Clone)]
+pub(super) enum Count {
+    Number(i64),
+    Formula(String),
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Count;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
+                formatter.write_str("a whole number, or a formula in n such as \"n^2/10\"")
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Count, E> {
+                Ok(Count::Number(number))
+            }
+
+            fn visit_str<E>(self, formula: &str) -> Result<Count, E> {
+                Ok(Count::Formula(formula.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// α_n in u_n = (1 − α_n) u_(n−1) − M α_n g_n.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepRule {
+    /// min(1, 2/n), as in the paper.
+    #[default]
+    Paper,
+    /// The best one in [0, 1].
+    LineSearch,
 }
 
 /// A kind of quadrature rule.
@@ -155,6 +195,8 @@ pub(super) struct FileSolver {
     pub seed: Option<Spanned<i64>>,
     pub tolerance: Option<Spanned<f64>>,
     pub radius: Option<Spanned<f64>>,
+    #[serde(default)]
+    pub step: StepRule,
     #[serde(default = "yes")]
     pub guard: bool,
     #[serde(default)]

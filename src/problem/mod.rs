@@ -10,7 +10,7 @@ mod source;
 mod terms;
 
 pub use error::ProblemError;
-pub use file::{Algorithm, Condition, DirectionKind, Formulation, ProjectionKind};
+pub use file::{Algorithm, Condition, DirectionKind, Formulation, ProjectionKind, StepRule};
 pub use settings::{Dictionary, Overrides, Purpose, Quadrature, Settings};
 
 use crate::domain::{Domain, Region};
@@ -62,9 +62,11 @@ impl Problem {
 
     /// Whether a setting depends on the final number of neurons, so that every n needs a run of its own.
     pub fn depends_on_neurons(&self) -> bool {
-        self.penalties
-            .iter()
-            .any(|penalty| matches!((penalty.delta_for(1), penalty.delta_for(2)), (a, b) if a != b))
+        self.quadrature.points_follow_n
+            || self
+                .penalties
+                .iter()
+                .any(|penalty| matches!((penalty.delta_for(1), penalty.delta_for(2)), (a, b) if a != b))
     }
 
     /// The settings in force, for the report.
@@ -75,6 +77,19 @@ impl Problem {
             "dictionary": self.dictionary,
             "quadrature": self.quadrature,
             "solver": self.settings,
+        })
+    }
+
+    /// Whether the equation has a potential: then the loss is not quadratic.
+    pub fn has_potential(&self) -> bool {
+        self.terms.iter().any(|term| {
+            matches!(
+                term.density,
+                crate::loss::Density::Energy {
+                    potential: Some(_),
+                    ..
+                }
+            )
         })
     }
 

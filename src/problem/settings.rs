@@ -1,6 +1,6 @@
 //! The parts of a problem that say how it is solved.
 
-use super::file::{Algorithm, DirectionKind, ProjectionKind};
+use super::file::{Algorithm, DirectionKind, ProjectionKind, StepRule};
 use crate::activation::Activation;
 use crate::domain::{Domain, Region};
 use crate::points::Rule;
@@ -32,6 +32,8 @@ pub struct Quadrature {
     pub rule: Rule,
     /// Points on each piece of the boundary (for rules that have a number of points).
     pub boundary_points: usize,
+    /// Whether the number of points depends on n.
+    pub points_follow_n: bool,
     /// Points are kept in memory up to this many bytes.
     pub cache_bytes: usize,
 }
@@ -49,6 +51,8 @@ pub struct Settings {
     pub tolerance: Option<f64>,
     /// M, the bound on Σ|aᵢ| of the relaxed algorithm.
     pub radius: Option<f64>,
+    /// How far a step of the relaxed algorithm goes.
+    pub step: StepRule,
     /// Whether neurons must lower the loss on independent points.
     pub guard: bool,
     /// How coefficients are computed.
@@ -159,7 +163,7 @@ fn error_gauss(dimension: usize) -> Rule {
             cells: 20_000,
             order: 3,
         },
-        2 => Rule::Gauss { cells: 500, order: 3 },
+        2 => Rule::Gauss { cells: 200, order: 3 },
         _ => Rule::Gauss { cells: 48, order: 3 },
     }
 }

@@ -5,9 +5,11 @@
 //! the last one back.
 
 mod cholesky;
+mod newton;
 mod orthogonal;
 
 pub use cholesky::Cholesky;
+pub use newton::Newton;
 pub use orthogonal::Orthogonal;
 
 use crate::backend::AnyBackend;
@@ -79,6 +81,8 @@ pub enum Projection {
     Cholesky(Cholesky),
     /// By orthogonal values at the points: twice the digits.
     Orthogonal(Orthogonal),
+    /// By Newton's method: for losses that are not quadratic.
+    Newton(Newton),
 }
 
 impl Projection {
@@ -100,6 +104,7 @@ impl Projection {
                     .map(Some)
             }
             Projection::Orthogonal(_) => backend.embedding(neuron),
+            Projection::Newton(_) => Ok(None),
         }
     }
 
@@ -110,7 +115,7 @@ impl Projection {
     /// over the norm of what the neuron adds: no cancellation.
     pub fn try_add(&mut self, products: Option<Vec<f64>>, score: f64) -> Result<(), Dependent> {
         match (self, products) {
-            (_, None) => Err(Dependent { relative_pivot: 0.0 }),
+            (Projection::Newton(_), _) | (_, None) => Err(Dependent { relative_pivot: 0.0 }),
             (Projection::Cholesky(cholesky), Some(column)) => cholesky.try_add(&column, score),
             (Projection::Orthogonal(orthogonal), Some(values)) => orthogonal.try_add(values, score),
         }
@@ -121,25 +126,33 @@ impl Projection {
         match self {
             Projection::Cholesky(cholesky) => cholesky.triangle.pop(),
             Projection::Orthogonal(orthogonal) => orthogonal.pop(),
+            Projection::Newton(newton) => newton.pop(),
         }
     }
 
     /// The coefficients of the best approximation.
     pub fn coefficients(&self) -> Vec<f64> {
-        let triangle = self.triangle();
-        triangle.backward(&triangle.rhs)
+        match self.triangle() {
+            Ok(triangle) => triangle.backward(&triangle.rhs),
+            Err(newton) => newton.coefficients(),
+        }
     }
 
     /// G⁻¹ v, for a refinement step.
     pub fn solve(&self, v: &[f64]) -> Vec<f64> {
-        let triangle = self.triangle();
-        triangle.backward(&triangle.forward(v))
+        match self.triangle() {
+            Ok(triangle) => triangle.backward(&triangle.forward(v)),
+            // Its coefficients need no refinement.
+            Err(_) => vec![0.0; v.len()],
+        }
     }
 
     /// lᵀ G⁻¹ l, twice what the projection takes off the loss.
     pub fn explained(&self) -> f64 {
-        let rhs = &self.triangle().rhs;
-        dot(rhs, rhs)
+        match self.triangle() {
+            Ok(triangle) => dot(&triangle.rhs, &triangle.rhs),
+            Err(newton) => newton.explained(),
+        }
     }
 
     /// Whether the coefficients may have lost so many digits that a refinement step pays.
@@ -147,21 +160,22 @@ impl Projection {
         match self {
             Projection::Cholesky(cholesky) => cholesky.smallest_pivot < DELICATE_PIVOT,
             // Its scores come from the values at the points, not from the coefficients.
-            Projection::Orthogonal(_) => false,
+            Projection::Orthogonal(_) | Projection::Newton(_) => false,
         }
     }
 
     /// E(u), the embedding of the solution, where it is held.
     pub fn embedded(&self) -> Option<&[f64]> {
         match self {
-            Projection::Cholesky(_) => None,
+            Projection::Cholesky(_) | Projection::Newton(_) => None,
             Projection::Orthogonal(orthogonal) => Some(orthogonal.solution()),
         }
     }
 
     /// How many neurons there are.
     pub fn len(&self) -> usize {
-        self.triangle().rows.len()
+        self.triangle()
+            .map_or_else(Newton::len, |triangle| triangle.rows.len())
     }
 
     /// Whether there is none.
@@ -169,10 +183,11 @@ impl Projection {
         self.len() == 0
     }
 
-    fn triangle(&self) -> &Triangle {
+    fn triangle(&self) -> Result<&Triangle, &Newton> {
         match self {
-            Projection::Cholesky(cholesky) => &cholesky.triangle,
-            Projection::Orthogonal(orthogonal) => &orthogonal.triangle,
+            Projection::Cholesky(cholesky) => Ok(&cholesky.triangle),
+            Projection::Orthogonal(orthogonal) => Ok(&orthogonal.triangle),
+            Projection::Newton(newton) => Err(newton),
         }
     }
 }

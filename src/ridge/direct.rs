@@ -1,6 +1,7 @@
 //! Neurons one by one: for few of them, and for activations that have no sweep.
 
 use crate::activation::{Activation, falling_factorial};
+use crate::vector::{add_polynomial, dot, exponentials, sigmoid};
 use multiversion::multiversion;
 
 /// Sums run in this many independent lanes, which lets the compiler use vector instructions.
@@ -13,6 +14,8 @@ pub fn add_derivatives(
     t: &[f64],
     out: &mut [Vec<f64>],
 ) {
+    let smooth = smooth_values(activation, sign, bias, t);
+    let polynomials = activation.derivative_polynomials();
     for (m, column) in out.iter_mut().enumerate() {
         if column.is_empty() || m > activation.smoothness() {
             continue;
@@ -27,17 +30,68 @@ pub fn add_derivatives(
                 t,
                 column,
             ),
-            _ => {
-                for (sum, &t) in column.iter_mut().zip(t) {
-                    *sum += factor * activation.derivative(m, sign * t + bias);
-                }
-            }
+            _ => add_polynomial(factor, polynomials[m], &smooth, column),
         }
     }
 }
 
+/// Adds Σᵢ Σ_m q_m(i) (±1)^m σ^(m)(±tᵢ + b), the score, of each neuron (sign, bias) along a direction.
+pub fn add_scores(
+    activation: Activation,
+    members: impl Iterator<Item = (f64, f64)>,
+    t: &[f64],
+    channels: &[Vec<f64>],
+    sums: &mut [f64],
+) {
+    let low_order = channels.iter().skip(3).all(Vec::is_empty);
+    if activation != Activation::Sigmoid || !low_order {
+        for (sum, member) in sums.iter_mut().zip(members) {
+            *sum += score(activation, member, t, channels);
+        }
+        return;
+    }
+    // e^-(±t + b) = e^∓t · e^-b: one exponential per point serves all neurons.
+    let mut powers = [t.to_vec(), t.iter().map(|t| -t).collect::<Vec<f64>>()];
+    powers.iter_mut().for_each(|values| exponentials(values));
+    let nothing = vec![0.0; t.len()];
+    let channel = |m: usize| match channels.get(m) {
+        Some(q) if !q.is_empty() => q.as_slice(),
+        _ => &nothing,
+    };
+    let channels = [0, 1, 2].map(channel);
+    for (sum, (sign, bias)) in sums.iter_mut().zip(members) {
+        let powers = if sign > 0.0 { &powers[1] } else { &powers[0] };
+        *sum += sigmoid_score((-bias).exp(), sign, powers, channels);
+    }
+}
+
+/// Σ q₀ s + sign · q₁ s' + q₂ s″ for the sigmoid s = 1/(1 + factor · power).
+#[multiversion(targets("x86_64+avx2+fma"))]
+fn sigmoid_score(factor: f64, sign: f64, powers: &[f64], [q0, q1, q2]: [&[f64]; 3]) -> f64 {
+    let term = |power: f64, q0: f64, q1: f64, q2: f64| {
+        let s = 1.0 / (1.0 + factor * power);
+        let rest = 1.0 - s;
+        s * (q0 + rest * (sign * q1 + q2 * (rest - s)))
+    };
+    let mut lanes = [0.0; LANES];
+    let whole = powers.len() / LANES * LANES;
+    for start in (0..whole).step_by(LANES) {
+        let (p, a) = (&powers[start..start + LANES], &q0[start..start + LANES]);
+        let (b, c) = (&q1[start..start + LANES], &q2[start..start + LANES]);
+        for lane in 0..LANES {
+            lanes[lane] += term(p[lane], a[lane], b[lane], c[lane]);
+        }
+    }
+    let rest: f64 = (whole..powers.len())
+        .map(|i| term(powers[i], q0[i], q1[i], q2[i]))
+        .sum();
+    lanes.iter().sum::<f64>() + rest
+}
+
 /// Σᵢ Σ_m q_m(i) (±1)^m σ^(m)(±tᵢ + b): the score of one neuron.
 pub fn score(activation: Activation, (sign, bias): (f64, f64), t: &[f64], channels: &[Vec<f64>]) -> f64 {
+    let smooth = smooth_values(activation, sign, bias, t);
+    let polynomials = activation.derivative_polynomials();
     let mut sum = 0.0;
     for (m, q) in channels.iter().enumerate() {
         if q.is_empty() || m > activation.smoothness() {
@@ -49,14 +103,33 @@ pub fn score(activation: Activation, (sign, bias): (f64, f64), t: &[f64], channe
                 Activation::Relu(power) => {
                     falling_factorial(power as usize, m) * relu_dot(power as usize - m, sign, bias, t, q)
                 }
-                _ => t
-                    .iter()
-                    .zip(q)
-                    .map(|(&t, q)| q * activation.derivative(m, sign * t + bias))
-                    .sum(),
+                _ => {
+                    let mut values = vec![0.0; t.len()];
+                    add_polynomial(1.0, polynomials[m], &smooth, &mut values);
+                    dot(&values, q)
+                }
             };
     }
     sum
+}
+
+/// σ(±t + b) of a smooth activation; nothing for ReLU^k.
+fn smooth_values(activation: Activation, sign: f64, bias: f64, t: &[f64]) -> Vec<f64> {
+    let arguments = |scale: f64| t.iter().map(|&t| scale * (sign * t + bias)).collect::<Vec<f64>>();
+    match activation {
+        Activation::Relu(_) => Vec::new(),
+        Activation::Sigmoid => {
+            let mut values = arguments(1.0);
+            sigmoid(&mut values);
+            values
+        }
+        Activation::Tanh => {
+            let mut values = arguments(2.0);
+            sigmoid(&mut values);
+            values.iter_mut().for_each(|value| *value = 2.0 * *value - 1.0);
+            values
+        }
+    }
 }
 
 /// out += factor · max(0, ±t + b)^power, the step function for power 0.
