@@ -36,6 +36,9 @@ pub mod projection;
 pub mod refine;
 pub mod search;
 
+// What it is compared with.
+pub mod train;
+
 // Errors, and the run as a whole.
 pub mod norms;
 pub mod report;

@@ -409,8 +409,10 @@ fn solve(
     greedy::orthogonal(training, validation, &params, observer)
 }
 
-/// With more points than this, candidates without a sweep are first looked at on a part of them.
+/// With more points than this, candidates without a sweep are first looked at on a part of them: so many …
 const SCOUT_POINTS: usize = 8192;
+/// … or this part, if it is more.
+const SCOUT_PART: usize = 16;
 
 /// The loss on the first of the random points: good enough to tell which candidates deserve a closer look.
 fn scout(problem: &Problem) -> Result<Option<CpuBackend>, SolveError> {
@@ -422,7 +424,7 @@ fn scout(problem: &Problem) -> Result<Option<CpuBackend>, SolveError> {
     }
     let mut fewer = problem.clone();
     fewer.quadrature.rule = Rule::MonteCarlo {
-        points: SCOUT_POINTS,
+        points: SCOUT_POINTS.max(points / SCOUT_PART),
         seed,
     };
     let loss = fewer.loss(problem.settings.neurons, Purpose::Training)?;

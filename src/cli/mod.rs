@@ -1,5 +1,6 @@
 //! What users type: arguments, commands, exit codes.
 
+mod baselines;
 mod bench;
 mod bench_pass;
 mod check;
@@ -9,6 +10,7 @@ mod progress;
 mod reproduce;
 mod solve;
 mod table;
+mod tables;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use greedy_pde::backend::PrecisionChoice;
@@ -185,7 +187,7 @@ struct DevicesArguments {
 
 #[derive(Debug, Args)]
 struct ReproduceArguments {
-    /// table01, table02, … or all.
+    /// table01 … table11, `comparison` (every method on example 1), or all.
     #[arg(value_name = "TABLE|all")]
     table: String,
     /// Stop at this many neurons.
@@ -194,6 +196,9 @@ struct ReproduceArguments {
     /// Average over this many seeds (default: as the table needs).
     #[arg(long, value_name = "S")]
     seeds: Option<u64>,
+    /// Train for this many epochs (table03, table04, comparison; default: 10000).
+    #[arg(long, value_name = "E", value_parser = count)]
+    epochs: Option<usize>,
     #[command(flatten)]
     backend: BackendArguments,
     /// Number of threads (default: all cores).

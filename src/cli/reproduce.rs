@@ -1,143 +1,24 @@
 //! `greedy-pde reproduce`: the paper's tables, ours beside theirs.
 
 use super::progress::ProgressLine;
-use super::{Failure, ReproduceArguments, table, use_threads};
+use super::tables::{MadeBy, TABLES, TableSpec};
+use super::{Failure, ReproduceArguments, baselines, table, use_threads};
+use greedy_pde::network::Network;
 use greedy_pde::problem::{Overrides, Problem};
 use greedy_pde::report::Row;
 use greedy_pde::run::{RunOptions, run};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// A row may be worse than the paper's by this factor.
-const TOLERANCE: f64 = 1.25;
-/// In two dimensions ties between symmetric neurons scatter the errors by 10 % to either side.
-const SCATTER: f64 = 1.2;
-
-/// How a table of the paper is made here.
-struct TableSpec {
-    name: &'static str,
-    title: &'static str,
-    config: &'static str,
-    paper: &'static str,
-    /// Columns of the paper's table that decide; the others are shown only.
-    decides: &'static [&'static str],
-    /// Every row may be worse than the paper's by this factor …
-    tolerance: f64,
-    /// … but for those that have one of their own.
-    exceptions: &'static [(usize, f64)],
-    /// The paper has no guard against overfitting the quadrature; where its table goes beyond the
-    /// point where ours would stop, the guard is off.
-    guard: bool,
-    /// Runs with so many seeds are averaged, up to this n.
-    seeds: (u64, usize),
-}
-
-const ONE_SEED: (u64, usize) = (1, usize::MAX);
-
-const TABLES: &[TableSpec] = &[
-    TableSpec {
-        name: "table01",
-        title: "example 1, Neumann, energy, OGA",
-        config: include_str!("../../configs/ex1_neumann.toml"),
-        paper: include_str!("../../configs/paper/table01.csv"),
-        decides: &["l2", "h1"],
-        tolerance: TOLERANCE,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
-    },
-    TableSpec {
-        name: "table02",
-        title: "example 1, Dirichlet by penalty, energy, OGA (a fresh run per n)",
-        config: include_str!("../../configs/ex1_dirichlet.toml"),
-        paper: include_str!("../../configs/paper/table02.csv"),
-        decides: &["l2", "energy_delta"],
-        tolerance: TOLERANCE,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
-    },
-    TableSpec {
-        name: "table05",
-        title: "example 1, PINN loss, OGA (the loss decides: L2 and H1 vary with the seed)",
-        config: include_str!("../../configs/ex1_pinn.toml"),
-        paper: include_str!("../../configs/paper/table05.csv"),
-        decides: &["pinn_loss"],
-        tolerance: TOLERANCE,
-        exceptions: &[(2048, 2.0)],
-        guard: false,
-        seeds: ONE_SEED,
-    },
-    TableSpec {
-        name: "table06",
-        title: "example 2, three peaks, energy, OGA",
-        config: include_str!("../../configs/ex2_three_peaks.toml"),
-        paper: include_str!("../../configs/paper/table06.csv"),
-        decides: &["l2", "h1"],
-        tolerance: TOLERANCE,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
-    },
-    TableSpec {
-        name: "table07",
-        title: "example 3, 2-D, energy, OGA",
-        config: include_str!("../../configs/ex3_energy.toml"),
-        paper: include_str!("../../configs/paper/table07.csv"),
-        decides: &["l2", "h1"],
-        tolerance: SCATTER,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
-    },
-    TableSpec {
-        name: "table08",
-        title: "example 3, 2-D, PINN loss, OGA (the loss decides)",
-        config: include_str!("../../configs/ex3_pinn.toml"),
-        paper: include_str!("../../configs/paper/table08.csv"),
-        decides: &["pinn_loss"],
-        tolerance: 1.1,
-        exceptions: &[(16, 1.5), (32, 1.5), (2048, 1.0)],
-        guard: false,
-        seeds: ONE_SEED,
-    },
-    TableSpec {
-        name: "table09",
-        title: "example 4, 2-D, fourth order, energy, OGA",
-        config: include_str!("../../configs/ex4_biharmonic.toml"),
-        paper: include_str!("../../configs/paper/table09.csv"),
-        decides: &["l2", "energy"],
-        tolerance: SCATTER,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
-    },
-    TableSpec {
-        name: "table10",
-        title: "example 5, 10-D, 100 million Halton points, energy, OGA",
-        config: include_str!("../../configs/ex5_elliptic_10d.toml"),
-        paper: include_str!("../../configs/paper/table10.csv"),
-        decides: &["l2", "h1"],
-        tolerance: TOLERANCE,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
-    },
-    TableSpec {
-        name: "table11",
-        title: "example 6, Poisson-Boltzmann on a disk, RGA (mean of 3 seeds to n = 512; a fresh run per n)",
-        config: include_str!("../../configs/ex6_poisson_boltzmann.toml"),
-        paper: include_str!("../../configs/paper/table11.csv"),
-        decides: &["relative_energy_error"],
-        tolerance: 1.0,
-        exceptions: &[(16, 1.5), (32, 1.5)],
-        guard: false,
-        seeds: (3, 512),
-    },
-];
+/// The comparison of all methods on example 1.
+const COMPARISON: &str = "comparison";
 
 pub(super) fn execute(arguments: &ReproduceArguments) -> Result<(), Failure> {
     use_threads(arguments.threads)?;
+    if arguments.table == COMPARISON {
+        return compare(arguments);
+    }
     let chosen: Vec<&TableSpec> = TABLES
         .iter()
         .filter(|spec| arguments.table == "all" || arguments.table == spec.name)
@@ -145,7 +26,7 @@ pub(super) fn execute(arguments: &ReproduceArguments) -> Result<(), Failure> {
     if chosen.is_empty() {
         let known: Vec<&str> = TABLES.iter().map(|spec| spec.name).collect();
         return Err(Failure::Input(format!(
-            "there is no `{}` here; there are {} and all",
+            "there is no `{}` here; there are {}, {COMPARISON} and all",
             arguments.table,
             known.join(", ")
         )));
@@ -187,6 +68,18 @@ fn read_paper(csv: &str, max_neurons: usize) -> PaperTable {
     PaperTable { columns, rows }
 }
 
+/// Our figures by n and the paper's column.
+pub(super) type Computed = BTreeMap<(usize, String), f64>;
+
+/// What a table of trained networks needs to know.
+pub(super) struct Request<'a> {
+    pub(super) ns: &'a [usize],
+    pub(super) seeds: u64,
+    pub(super) epochs: Option<usize>,
+    pub(super) quiet: bool,
+    pub(super) load: &'a dyn Fn(usize, u64) -> Result<Problem, Failure>,
+}
+
 /// Our figure for a column of the paper.
 fn figure(column: &str, row: &Row) -> Option<f64> {
     match column {
@@ -201,7 +94,8 @@ fn figure(column: &str, row: &Row) -> Option<f64> {
 fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<String>, Failure> {
     let paper = read_paper(spec.paper, arguments.max_neurons.unwrap_or(usize::MAX));
     let started = Instant::now();
-    let rows = compute(spec, &paper, arguments)?;
+    let computed = compute(spec, &paper, arguments)?;
+    let figure = |n: usize, column: &str| computed.get(&(n, column.to_string())).copied();
     let mut header = vec!["n".to_string()];
     for column in &paper.columns {
         header.extend([column.clone(), "paper".into(), "ratio".into(), "order".into()]);
@@ -210,9 +104,8 @@ fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<Str
     let mut lines = Vec::new();
     for (index, (n, theirs)) in paper.rows.iter().enumerate() {
         let mut line = vec![n.to_string()];
-        let ours = rows.iter().find(|row| row.n == *n);
         for (column, &theirs) in paper.columns.iter().zip(theirs) {
-            let Some(value) = ours.and_then(|row| figure(column, row)) else {
+            let Some(value) = figure(*n, column) else {
                 line.extend(["-".into(), format!("{theirs:.2e}"), "-".into(), "-".into()]);
                 if spec.decides.contains(&column.as_str()) {
                     worse.push(format!("{} n={n} {column}: not reached", spec.name));
@@ -221,8 +114,7 @@ fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<Str
             };
             let before = index
                 .checked_sub(1)
-                .and_then(|i| rows.iter().find(|row| row.n == paper.rows[i].0))
-                .and_then(|row| Some((row.n, figure(column, row)?)));
+                .and_then(|i| Some((paper.rows[i].0, figure(paper.rows[i].0, column)?)));
             let ratio = value / theirs;
             line.extend([
                 format!("{value:.2e}"),
@@ -257,9 +149,21 @@ fn compute(
     spec: &TableSpec,
     paper: &PaperTable,
     arguments: &ReproduceArguments,
-) -> Result<Vec<Row>, Failure> {
+) -> Result<Computed, Failure> {
     let ns: Vec<usize> = paper.rows.iter().map(|(n, _)| *n).collect();
     let last = ns.last().copied().unwrap_or(1);
+    let request = Request {
+        ns: &ns,
+        seeds: arguments.seeds.unwrap_or(spec.seeds.0).max(1),
+        epochs: arguments.epochs,
+        quiet: arguments.quiet,
+        load: &|neurons, seed| load(spec, neurons, seed),
+    };
+    match spec.made_by {
+        MadeBy::Greedy => {}
+        MadeBy::DeepRitz => return baselines::deep_ritz(&request),
+        MadeBy::Pinn => return baselines::pinn(&request),
+    }
     let fresh = load(spec, last, 0)?.depends_on_neurons();
     let runs = if fresh { ns.clone() } else { vec![last] };
     let mut rows = Vec::new();
@@ -276,7 +180,15 @@ fn compute(
         }
         rows.extend(mean_rows(&by_seed));
     }
-    Ok(rows)
+    let mut computed = Computed::new();
+    for row in &rows {
+        for column in &paper.columns {
+            if let Some(value) = figure(column, row) {
+                computed.insert((row.n, column.clone()), value);
+            }
+        }
+    }
+    Ok(computed)
 }
 
 fn run_once(
@@ -345,4 +257,33 @@ fn load(spec: &TableSpec, neurons: usize, seed: u64) -> Result<Problem, Failure>
     let mut problem = Problem::from_toml(spec.config, spec.name, &overrides)?;
     problem.settings.guard &= spec.guard;
     Ok(problem)
+}
+
+/// Every method on example 1, the errors beside the time they took.
+fn compare(arguments: &ReproduceArguments) -> Result<(), Failure> {
+    let text = include_str!("../../configs/ex1_neumann.toml");
+    let ns: Vec<usize> = [16, 32, 64, 128, 256]
+        .into_iter()
+        .filter(|n| *n <= arguments.max_neurons.unwrap_or(64))
+        .collect();
+    let load = |neurons: usize, changes: &[(&str, &str)]| -> Result<Problem, Failure> {
+        let overrides = Overrides {
+            neurons: Some(neurons),
+            ..Overrides::default()
+        };
+        let mut text = text.to_string();
+        for (from, to) in changes {
+            if !text.contains(from) {
+                return Err(Failure::Solve(format!("the shipped file has no `{from}`")));
+            }
+            text = text.replace(from, to);
+        }
+        Ok(Problem::from_toml(&text, COMPARISON, &overrides)?)
+    };
+    let greedy = |problem: &Problem| -> Result<Network, Failure> {
+        let options = arguments.backend.run_options();
+        let (_, network) = run(problem, &options, &mut |_| ControlFlow::Continue(()))?;
+        Ok(network)
+    };
+    baselines::compare(&ns, arguments.epochs, arguments.quiet, &load, &greedy)
 }

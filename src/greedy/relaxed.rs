@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// So many of the scout's favourites are looked at on all points.
-const SHORTLIST: usize = 24;
+const SHORTLIST: usize = 12;
 
 /// What [`relaxed`] needs to know.
 pub struct RelaxedParams<'a> {
