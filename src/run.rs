@@ -412,7 +412,7 @@ fn solve(
 /// With more points than this, candidates without a sweep are first looked at on a part of them: so many …
 const SCOUT_POINTS: usize = 8192;
 /// … or this part, if it is more.
-const SCOUT_PART: usize = 16;
+const SCOUT_PART: usize = 24;
 
 /// The loss on the first of the random points: good enough to tell which candidates deserve a closer look.
 fn scout(problem: &Problem) -> Result<Option<CpuBackend>, SolveError> {

@@ -103,6 +103,11 @@ pub(super) fn pinn(request: &Request) -> Result<Computed, Failure> {
     Ok(computed)
 }
 
+/// Text of a problem file and what takes its place.
+pub(super) type Change = (&'static str, &'static str);
+/// Reads example 1 for so many neurons, with some changes.
+pub(super) type Loader<'a> = dyn Fn(usize, &[Change]) -> Result<Problem, Failure> + 'a;
+
 /// What a method got, and in how long.
 struct Trained {
     errors: Errors,
@@ -114,20 +119,20 @@ pub(super) fn compare(
     ns: &[usize],
     epochs: Option<usize>,
     quiet: bool,
-    load: &dyn Fn(usize, &[(&str, &str)]) -> Result<Problem, Failure>,
+    load: &Loader,
     greedy: &dyn Fn(&Problem) -> Result<Network, Failure>,
 ) -> Result<(), Failure> {
-    const OGA: &[(&str, &str)] = &[];
-    const RGA: &[(&str, &str)] = &[(
+    const OGA: &[Change] = &[];
+    const RGA: &[Change] = &[(
         "algorithm = \"oga\"",
         "algorithm = \"rga\"\nradius = 12.0\nguard = false",
     )];
-    const SIGMOID: (&str, &str) = (
+    const SIGMOID: Change = (
         "activation = \"relu^2\"\ndirections = \"sphere\"",
         "activation = \"sigmoid\"\ndirections = \"box\"\nweights = [-20.0, 20.0]\ncandidates = 64\noffsets = 64",
     );
-    let sigmoid_oga: &[(&str, &str)] = &[SIGMOID];
-    let sigmoid_rga: &[(&str, &str)] = &[SIGMOID, RGA[0]];
+    let sigmoid_oga: &[Change] = &[SIGMOID];
+    let sigmoid_rga: &[Change] = &[SIGMOID, RGA[0]];
     let mut lines = Vec::new();
     for &n in ns {
         let mut line = |method: &str, result: Trained| {

@@ -266,7 +266,7 @@ fn compare(arguments: &ReproduceArguments) -> Result<(), Failure> {
         .into_iter()
         .filter(|n| *n <= arguments.max_neurons.unwrap_or(64))
         .collect();
-    let load = |neurons: usize, changes: &[(&str, &str)]| -> Result<Problem, Failure> {
+    let load = |neurons: usize, changes: &[baselines::Change]| -> Result<Problem, Failure> {
         let overrides = Overrides {
             neurons: Some(neurons),
             ..Overrides::default()

@@ -33,7 +33,8 @@ fn turned(x: f64, quarter: i32) -> f64 {
     const ROUND: f64 = 6_755_399_441_055_744.0;
     let turns = (x * std::f64::consts::FRAC_2_PI + ROUND) - ROUND;
     let r = (x - turns * HALF_PI_HIGH) - turns * HALF_PI_LOW;
-    let quadrant = turns as i32 + quarter;
+    // Beyond the last point of a block there may be anything; it is computed along and thrown away.
+    let quadrant = (turns as i32).wrapping_add(quarter);
     let z = r * r;
     let sine = r + r
         * z

@@ -321,7 +321,7 @@ impl<'a> Run<'a> {
 
     /// Adds a neuron and computes the coefficients, or finds that it depends on the others.
     fn add(&mut self, neuron: &Neuron, score: f64) -> Result<bool, SolveError> {
-        let started = Instant::now();
+        let mut started = Instant::now();
         let added = if let Projection::Newton(newton) = &mut self.projection {
             let mut network = self.network.clone();
             network.neurons.push(neuron.clone());
@@ -331,9 +331,9 @@ impl<'a> Run<'a> {
                 .projection
                 .products(self.training, &self.network.neurons, neuron)?;
             self.timings.gram += started.elapsed();
+            started = Instant::now();
             self.projection.try_add(products, score)
         };
-        let started = Instant::now();
         self.closed.insert(key(neuron));
         if added.is_ok() {
             self.network.neurons.push(neuron.clone());
