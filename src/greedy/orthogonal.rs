@@ -16,6 +16,8 @@ use std::time::Instant;
 
 /// After this many neurons refused in a row by the guard, the quadrature is at its end.
 const MAX_REFUSALS: usize = 60;
+/// When one neuron was refused for every so many found, the user is told.
+const REFUSED_PART: usize = 10;
 /// After this many dependent neurons in one step, the factorisation may have run out of digits.
 const MAX_DEPENDENT: usize = 200;
 /// Scores below this part of the first are rounding.
@@ -110,6 +112,13 @@ pub fn orthogonal<'a>(
             run.network.len()
         ));
     }
+    if stopped == Stopped::Neurons && run.refused * REFUSED_PART > params.neurons {
+        run.warnings.push(format!(
+            "{} neurons were refused because the loss on independent points rose with them: the quadrature \
+             limits the errors now. With more cells or points they would be smaller",
+            run.refused
+        ));
+    }
     run.timings.validation = run.guard.time;
     Ok(Outcome {
         network: run.network,
@@ -138,6 +147,8 @@ struct Run<'a> {
     closed: HashSet<Vec<u64>>,
     loss_of_zero: f64,
     first_score: Option<f64>,
+    /// Neurons that the guard refused.
+    refused: usize,
     warnings: Vec<String>,
     timings: Timings,
 }
@@ -172,6 +183,7 @@ impl<'a> Run<'a> {
             closed: HashSet::new(),
             loss_of_zero,
             first_score: None,
+            refused: 0,
             warnings: Vec::new(),
             timings: Timings::default(),
         })
@@ -286,6 +298,7 @@ impl<'a> Run<'a> {
         let verdict = self.guard.judge(&self.network, explained, due)?;
         if let Verdict::Refused = verdict {
             self.take_back();
+            self.refused += 1;
             let explained = 0.5 * self.projection.explained();
             self.guard.after_refusal(&self.network, explained)?;
         }
