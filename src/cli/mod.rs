@@ -173,14 +173,14 @@ struct BenchArguments {
     /// Numbers of directions to measure, each with 64 offsets.
     #[arg(long, value_delimiter = ',', default_value = "4,16", value_parser = count, value_name = "K,…")]
     directions: Vec<usize>,
-    /// Print a JSON list on stdout.
+    /// Print one JSON object on stdout.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 struct DevicesArguments {
-    /// Print a JSON list on stdout.
+    /// Print one JSON object on stdout.
     #[arg(long)]
     json: bool,
 }
