@@ -180,7 +180,7 @@ struct BenchArguments {
 
 #[derive(Debug, Args)]
 struct DevicesArguments {
-    /// Print one JSON object on stdout.
+    /// Print a JSON list on stdout.
     #[arg(long)]
     json: bool,
 }
