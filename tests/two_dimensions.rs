@@ -6,10 +6,11 @@ use common::{neurons, rate, row, solve};
 use greedy_pde::greedy::Stopped;
 use greedy_pde::problem::{Overrides, Problem};
 
-/// A problem on the unit square; the rest of the file is given.
-fn square(rest: &str) -> Problem {
+/// A problem on the unit square with this equation and boundary.
+fn square(equation: &str, activation: &str) -> Problem {
     let text = format!(
-        "name = \"square\"\n[domain]\ndimension = 2\nlower = 0.0\nupper = 1.0\n{rest}\n\
+        "name = \"square\"\n[domain]\ndimension = 2\nlower = 0.0\nupper = 1.0\n{equation}\n\
+         [dictionary]\nactivation = \"{activation}\"\ncandidates = 32\nbias = [-1.5, 1.5]\n\
          [quadrature]\nrule = \"gauss\"\ncells = 40\norder = 3\n[solver]\nneurons = 64\n"
     );
     Problem::from_toml(&text, "square.toml", &Overrides::default()).unwrap()
@@ -27,11 +28,8 @@ reaction = "1"
 condition = "dirichlet"
 faces = ["x[1]-", "x[1]+"]
 penalty = "1e-5"
-[dictionary]
-activation = "relu^2"
-candidates = 32
-bias = [-1.5, 1.5]
 "#,
+        "relu^2",
     );
     let report = solve(&problem);
     let last = report.rows.last().unwrap();
@@ -55,11 +53,8 @@ faces = ["x[1]-", "x[1]+", "x[2]-"]
 [[boundary]]
 condition = "neumann"
 faces = ["x[2]+"]
-[dictionary]
-activation = "relu^3"
-candidates = 32
-bias = [-1.5, 1.5]
 "#,
+        "relu^3",
     );
     let report = solve(&problem);
     let last = report.rows.last().unwrap();
@@ -79,11 +74,8 @@ exact = "(sin(pi*x)*sin(pi*y))^2"
 [boundary]
 condition = "dirichlet"
 penalty = "1e-5"
-[dictionary]
-activation = "relu^3"
-candidates = 32
-bias = [-1.5, 1.5]
 "#,
+        "relu^3",
     );
     let report = solve(&problem);
     let (first, last) = (row(&report, 1), report.rows.last().unwrap());

@@ -170,30 +170,40 @@ impl CpuBackend {
             return Ok(());
         }
         self.channels = None;
-        let relu = self.activation.relu_power().is_some();
-        if !relu {
-            self.keep_jets(u)?;
-        }
-        let prepared = Evaluator::new(u);
-        let channels = self.reduce(
-            Vec::new,
-            |all: &mut Vec<Channels>, term, tile, scratch| {
-                let mut jets = match &self.jets {
-                    Some((_, kept)) => kept[scratch.index].clone(),
-                    None => prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation),
-                };
+        let channels = if self.activation.relu_power().is_some() {
+            let prepared = Evaluator::new(u);
+            self.at_every_tile(|term, tile, scratch| gradient_at(&prepared, term, tile, scratch))?
+        } else {
+            let kept = self.jets_of(u)?;
+            let channels = self.at_every_tile(|term, tile, scratch| {
+                let mut jets = kept[scratch.index].clone();
                 term.gradient(tile, &mut jets, &mut scratch.workspace)?;
-                all.push(jets);
-                Ok(())
-            },
-            |total, part| total.extend(part),
-        )?;
+                Ok(jets)
+            })?;
+            self.jets = Some((u.clone(), kept));
+            channels
+        };
         self.channels = Some((u.clone(), channels));
         Ok(())
     }
 
+    /// Computes columns at every tile and gathers them.
+    fn at_every_tile(
+        &self,
+        columns: impl Fn(&Term, &TermTile, &mut Scratch) -> Result<Channels, SolveError> + Sync,
+    ) -> Result<Vec<Channels>, SolveError> {
+        self.reduce(
+            Vec::new,
+            |all: &mut Vec<Channels>, term, tile, scratch| {
+                all.push(columns(term, tile, scratch)?);
+                Ok(())
+            },
+            |total, part| total.extend(part),
+        )
+    }
+
     /// Evaluates u at all points, or only its last neuron where the others only changed by a factor.
-    fn keep_jets(&mut self, u: &Network) -> Result<(), SolveError> {
+    fn jets_of(&mut self, u: &Network) -> Result<Vec<Channels>, SolveError> {
         let kept = self.jets.take();
         let known = kept.and_then(|(at, jets)| Some((u.relaxes(&at)?, jets)));
         let added = match &known {
@@ -201,22 +211,15 @@ impl CpuBackend {
             None => u.clone(),
         };
         let prepared = Evaluator::new(&added);
-        let jets = self.reduce(
-            Vec::new,
-            |all: &mut Vec<Channels>, term, tile, scratch| {
-                let mut jets = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
-                if let Some((factor, known)) = &known {
-                    for (jet, known) in jets.iter_mut().zip(&known[scratch.index]) {
-                        add_scaled(*factor, known, jet);
-                    }
+        self.at_every_tile(|term, tile, scratch| {
+            let mut jets = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
+            if let Some((factor, known)) = &known {
+                for (jet, known) in jets.iter_mut().zip(&known[scratch.index]) {
+                    add_scaled(*factor, known, jet);
                 }
-                all.push(jets);
-                Ok(())
-            },
-            |total, part| total.extend(part),
-        )?;
-        self.jets = Some((u.clone(), jets));
-        Ok(())
+            }
+            Ok(jets)
+        })
     }
 
     /// ∇L(u) at a tile: as it is kept, or computed.

@@ -25,8 +25,7 @@ impl Trainer {
     fn new(problem: Problem, epochs: Option<usize>, quiet: bool) -> Result<Self, Failure> {
         let loss = problem.loss(problem.settings.neurons, Purpose::Training)?;
         let backend = CpuBackend::new(loss, problem.dictionary.activation, CpuOptions::default())?;
-        let meter = ErrorMeter::new(&problem, problem.settings.neurons)?
-            .ok_or_else(|| Failure::Input("a comparison needs the exact solution".to_string()))?;
+        let meter = meter(&problem)?;
         let mut schedule = Schedule::PAPER;
         if let Some(epochs) = epochs {
             // A shorter run has the same three phases.
@@ -59,6 +58,11 @@ impl Trainer {
         let trained = train::descend(&mut self.backend, &start, method, &self.schedule, &mut progress)?;
         Ok(trained)
     }
+}
+
+fn meter(problem: &Problem) -> Result<ErrorMeter, Failure> {
+    ErrorMeter::new(problem, problem.settings.neurons)?
+        .ok_or_else(|| Failure::Input("a comparison needs the exact solution".to_string()))
 }
 
 /// Table 3: deep Ritz with Adam and SGD.
@@ -154,8 +158,7 @@ pub(super) fn compare(
             let started = Instant::now();
             let network = greedy(&problem)?;
             let seconds = started.elapsed().as_secs_f64();
-            let trainer = Trainer::new(problem, epochs, quiet)?;
-            let errors = trainer.meter.errors(&network)?;
+            let errors = meter(&problem)?.errors(&network)?;
             line(name, Trained { errors, seconds });
         }
         let mut trainer = Trainer::new(load(n, OGA)?, epochs, quiet)?;
@@ -174,6 +177,6 @@ pub(super) fn compare(
         }
     }
     let header = ["n", "method", "L2 error", "H1 error", "seconds"];
-    println!("{}", table::plain(header.map(str::to_string).to_vec(), lines));
+    println!("{}", table::plain(header, lines));
     Ok(())
 }

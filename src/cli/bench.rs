@@ -291,7 +291,7 @@ fn print(measurements: &[Measurement], gpu: Option<&Gpu>) {
         rayon::current_num_threads(),
         gpu.map_or("none", |gpu| &gpu.report().name)
     );
-    println!("{}", table::plain(header.map(str::to_string).to_vec(), lines));
+    println!("{}", table::plain(header, lines));
 }
 
 /// Rates of wrong results are worth nothing.

@@ -94,5 +94,5 @@ pub(super) fn print(measurements: &[PassMeasurement]) {
         })
         .collect();
     println!("The pass over the points for neurons along the axes: million points per second");
-    println!("{}", table::plain(header.map(str::to_string).to_vec(), lines));
+    println!("{}", table::plain(header, lines));
 }

@@ -43,7 +43,7 @@ pub(super) fn execute(arguments: &DevicesArguments) -> Result<(), Failure> {
             ]
         })
         .collect();
-    println!("{}", table::plain(header.map(str::to_string).to_vec(), lines));
+    println!("{}", table::plain(header, lines));
     match gpu::choose(&AdapterChoice::default()) {
         Ok(adapter) => println!("--backend auto takes {}", adapter.get_info().name),
         Err(_) => println!(

@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use greedy_pde::report::{Column, Row};
 
 /// A plain table whose columns are right-aligned.
-pub(super) fn plain(header: Vec<String>, rows: Vec<Vec<String>>) -> Table {
+pub(super) fn plain(header: impl Into<comfy_table::Row>, rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header(header);
     for row in rows {

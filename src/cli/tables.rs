@@ -37,32 +37,35 @@ pub(super) struct TableSpec {
     pub(super) seeds: (u64, usize),
 }
 
-const ONE_SEED: (u64, usize) = (1, usize::MAX);
+/// What most tables have in common.
+const USUAL: TableSpec = TableSpec {
+    made_by: MadeBy::Greedy,
+    name: "",
+    title: "",
+    config: "",
+    paper: "",
+    decides: &["l2", "h1"],
+    tolerance: TOLERANCE,
+    exceptions: &[],
+    guard: true,
+    seeds: (1, usize::MAX),
+};
 
 pub(super) const TABLES: &[TableSpec] = &[
     TableSpec {
-        made_by: MadeBy::Greedy,
         name: "table01",
         title: "example 1, Neumann, energy, OGA",
         config: include_str!("../../configs/ex1_neumann.toml"),
         paper: include_str!("../../configs/paper/table01.csv"),
-        decides: &["l2", "h1"],
-        tolerance: TOLERANCE,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
+        ..USUAL
     },
     TableSpec {
-        made_by: MadeBy::Greedy,
         name: "table02",
         title: "example 1, Dirichlet by penalty, energy, OGA (a fresh run per n)",
         config: include_str!("../../configs/ex1_dirichlet.toml"),
         paper: include_str!("../../configs/paper/table02.csv"),
         decides: &["l2", "energy_delta"],
-        tolerance: TOLERANCE,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
+        ..USUAL
     },
     TableSpec {
         made_by: MadeBy::DeepRitz,
@@ -71,10 +74,9 @@ pub(super) const TABLES: &[TableSpec] = &[
         config: include_str!("../../configs/ex1_neumann.toml"),
         paper: include_str!("../../configs/paper/table03.csv"),
         decides: &[],
-        tolerance: TOLERANCE,
-        exceptions: &[],
         guard: false,
         seeds: (3, usize::MAX),
+        ..USUAL
     },
     TableSpec {
         made_by: MadeBy::Pinn,
@@ -83,49 +85,36 @@ pub(super) const TABLES: &[TableSpec] = &[
         config: include_str!("../../configs/ex1_pinn.toml"),
         paper: include_str!("../../configs/paper/table04.csv"),
         decides: &[],
-        tolerance: TOLERANCE,
-        exceptions: &[],
         guard: false,
         seeds: (3, usize::MAX),
+        ..USUAL
     },
     TableSpec {
-        made_by: MadeBy::Greedy,
         name: "table05",
         title: "example 1, PINN loss, OGA (the loss decides: L2 and H1 vary with the seed)",
         config: include_str!("../../configs/ex1_pinn.toml"),
         paper: include_str!("../../configs/paper/table05.csv"),
         decides: &["pinn_loss"],
-        tolerance: TOLERANCE,
         exceptions: &[(2048, 2.0)],
         guard: false,
-        seeds: ONE_SEED,
+        ..USUAL
     },
     TableSpec {
-        made_by: MadeBy::Greedy,
         name: "table06",
         title: "example 2, three peaks, energy, OGA",
         config: include_str!("../../configs/ex2_three_peaks.toml"),
         paper: include_str!("../../configs/paper/table06.csv"),
-        decides: &["l2", "h1"],
-        tolerance: TOLERANCE,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
+        ..USUAL
     },
     TableSpec {
-        made_by: MadeBy::Greedy,
         name: "table07",
         title: "example 3, 2-D, energy, OGA",
         config: include_str!("../../configs/ex3_energy.toml"),
         paper: include_str!("../../configs/paper/table07.csv"),
-        decides: &["l2", "h1"],
         tolerance: SCATTER,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
+        ..USUAL
     },
     TableSpec {
-        made_by: MadeBy::Greedy,
         name: "table08",
         title: "example 3, 2-D, PINN loss, OGA (the loss decides)",
         config: include_str!("../../configs/ex3_pinn.toml"),
@@ -134,34 +123,25 @@ pub(super) const TABLES: &[TableSpec] = &[
         tolerance: 1.1,
         exceptions: &[(16, 1.5), (32, 1.5), (2048, 1.0)],
         guard: false,
-        seeds: ONE_SEED,
+        ..USUAL
     },
     TableSpec {
-        made_by: MadeBy::Greedy,
         name: "table09",
         title: "example 4, 2-D, fourth order, energy, OGA",
         config: include_str!("../../configs/ex4_biharmonic.toml"),
         paper: include_str!("../../configs/paper/table09.csv"),
         decides: &["l2", "energy"],
         tolerance: SCATTER,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
+        ..USUAL
     },
     TableSpec {
-        made_by: MadeBy::Greedy,
         name: "table10",
         title: "example 5, 10-D, 100 million Halton points, energy, OGA",
         config: include_str!("../../configs/ex5_elliptic_10d.toml"),
         paper: include_str!("../../configs/paper/table10.csv"),
-        decides: &["l2", "h1"],
-        tolerance: TOLERANCE,
-        exceptions: &[],
-        guard: true,
-        seeds: ONE_SEED,
+        ..USUAL
     },
     TableSpec {
-        made_by: MadeBy::Greedy,
         name: "table11",
         title: "example 6, Poisson-Boltzmann on a disk, RGA (mean of 3 seeds to n = 512; a fresh run per n)",
         config: include_str!("../../configs/ex6_poisson_boltzmann.toml"),
@@ -171,5 +151,6 @@ pub(super) const TABLES: &[TableSpec] = &[
         exceptions: &[(16, 1.5), (32, 1.5)],
         guard: false,
         seeds: (3, 512),
+        ..USUAL
     },
 ];

@@ -128,25 +128,33 @@ pub fn relaxed(
 impl RelaxedBackends<'_> {
     /// The candidate with the largest |score|, and the score.
     fn best(&mut self, u: &Network, grid: &Grid, center: &[f64]) -> Result<(Neuron, f64), SolveError> {
-        let activity = |index: usize| grid.neuron(index).argument(center);
+        let neuron = |index: usize| grid.neuron(index);
         let on_grid = Candidates::Grid(grid);
         let Some(scout) = &mut self.scout else {
-            let scores = self.training.gradient(u, on_grid)?;
-            let best = BestFirst::new(&scores, 0.0, &activity).next();
-            let index = best.ok_or(SolveError::Unsupported("a dictionary without neurons"))?;
-            return Ok((grid.neuron(index), scores[index]));
+            return strongest(&self.training.gradient(u, on_grid)?, &neuron, center);
         };
         let scores = scout.gradient(u, on_grid)?;
+        let activity = |index: usize| neuron(index).argument(center);
         let list: Vec<Neuron> = BestFirst::new(&scores, 0.0, &activity)
             .of_lines(grid, SHORTLIST)
             .into_iter()
-            .map(|index| grid.neuron(index))
+            .map(neuron)
             .collect();
         let scores = self.training.gradient(u, Candidates::List(&list))?;
-        let best = BestFirst::new(&scores, 0.0, &|index| list[index].argument(center)).next();
-        let index = best.ok_or(SolveError::Unsupported("a dictionary without neurons"))?;
-        Ok((list[index].clone(), scores[index]))
+        strongest(&scores, &|index| list[index].clone(), center)
     }
+}
+
+/// The neuron with the largest |score|, of those that tie the one less active at the centre.
+fn strongest(
+    scores: &[f64],
+    neuron: &dyn Fn(usize) -> Neuron,
+    center: &[f64],
+) -> Result<(Neuron, f64), SolveError> {
+    let activity = |index: usize| neuron(index).argument(center);
+    let best = BestFirst::new(scores, 0.0, &activity).next();
+    let index = best.ok_or(SolveError::Unsupported("a dictionary without neurons"))?;
+    Ok((neuron(index), scores[index]))
 }
 
 /// (1 − α) u + α · target · g.

@@ -1,6 +1,7 @@
 //! Knots along a line and the bins between them.
 
 use crate::candidates::Knots;
+use crate::vector::rounded;
 use multiversion::multiversion;
 
 /// Ascending knots. Bin 0 lies below the first knot, bin j begins at knot j − 1.
@@ -91,12 +92,10 @@ impl Ladder {
 /// [`Rungs::bin`] and the distance from its origin, in a form that becomes vector instructions.
 #[multiversion(targets("x86_64+avx2+fma"))]
 fn even_places(knots: &Knots, t: &[f64], bins: &mut [u32], deltas: &mut [f64]) {
-    /// Added to a small whole number it puts that number into the lowest bits.
-    const TO_BITS: f64 = (1_u64 << 52) as f64;
     let (per_step, last) = (1.0 / knots.step, knots.count as f64);
     for ((&t, bin), delta) in t.iter().zip(bins).zip(deltas) {
         let place = ((t - knots.first) * per_step + 1.0).clamp(0.0, last).floor();
-        *bin = (place + TO_BITS).to_bits() as u32;
+        *bin = rounded(place);
         *delta = t - (knots.first + (place - 1.0).max(0.0) * knots.step);
     }
 }

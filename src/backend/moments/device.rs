@@ -1,6 +1,6 @@
 //! The pass over the points on a device.
 
-use super::tables::{AxisBins, Block, PLACES, PairTable, Sorted, row_width};
+use super::tables::{AxisBins, Block, PLACES, PairTable, Sorted, axis_pairs, row_width};
 use crate::gpu::{DeviceError, Gpu, MomentsParams, Pass, Readback, moments_column_tile, moments_wgsl};
 use std::sync::Arc;
 
@@ -47,8 +47,7 @@ impl DevicePass {
     }
 
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
-        let d = self.axes.len();
-        (0..d).flat_map(move |i| (i + 1..d).map(move |j| (i, j)))
+        axis_pairs(self.axes.len())
     }
 
     fn numbers(&self, (i, j): (usize, usize)) -> usize {

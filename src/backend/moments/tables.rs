@@ -7,6 +7,7 @@ use crate::expression::Workspace;
 use crate::gpu::Gpu;
 use crate::loss::{DensityLayout, Term, TermTile};
 use crate::points::TILE;
+use crate::vector::rounded;
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -165,6 +166,11 @@ pub(super) fn row_width(power: usize) -> usize {
     (power + 1).next_power_of_two()
 }
 
+/// All pairs i < j of d axes, in the order of their tables.
+pub(super) fn axis_pairs(d: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..d).flat_map(move |i| (i + 1..d).map(move |j| (i, j)))
+}
+
 /// The place of the pair i < j among d axes.
 fn pair_place(i: usize, j: usize, d: usize) -> usize {
     i * d - i * (i + 1) / 2 + j - i - 1
@@ -174,13 +180,9 @@ impl MomentTables {
     /// The memory that tables take, in bytes.
     pub fn bytes(power: usize, axes: &[AxisBins]) -> usize {
         let cell = 8 * (power + 1) * row_width(power);
-        let mut sum = 0usize;
-        for (i, a) in axes.iter().enumerate() {
-            for b in &axes[i + 1..] {
-                sum = sum.saturating_add(a.count.saturating_mul(b.count).saturating_mul(cell));
-            }
-        }
-        sum
+        axis_pairs(axes.len())
+            .map(|(i, j)| axes[i].count.saturating_mul(axes[j].count).saturating_mul(cell))
+            .fold(0, usize::saturating_add)
     }
 
     /// Whether a term has the form that tables can hold: value and first derivatives along the axes.
@@ -255,16 +257,12 @@ impl MomentTables {
                 .map(|axis| vec![0.0; axis.count * width])
                 .collect::<Vec<_>>()
         };
-        let mut pairs = Vec::new();
-        for (i, row) in axes.iter().enumerate() {
-            for column in &axes[i + 1..] {
-                let cells = row.count * column.count;
-                pairs.push(PairTable::Double(vec![
-                    0.0;
-                    cells * (power + 1) * row_width(power)
-                ]));
-            }
-        }
+        let pairs = axis_pairs(axes.len())
+            .map(|(i, j)| {
+                let cells = axes[i].count * axes[j].count;
+                PairTable::Double(vec![0.0; cells * (power + 1) * row_width(power)])
+            })
+            .collect();
         Self {
             power,
             pairs,
@@ -430,12 +428,9 @@ fn contract<T: Copy + Into<f64>>(
 /// Where each x lies along an axis, in parts of 2⁻³² of its width.
 #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
 fn find_places(axis: &AxisBins, xs: &[f64], places: &mut [u32]) {
-    /// Added to a number below 2³² it rounds it and puts it into the lowest bits.
-    const TO_BITS: f64 = (1_u64 << 52) as f64;
     let scale = PLACES / (axis.step * axis.count as f64);
     for (&x, place) in xs.iter().zip(places) {
-        let whole = ((x - axis.low) * scale).clamp(0.0, PLACES - 1.0) + TO_BITS;
-        *place = whole.to_bits() as u32;
+        *place = rounded(((x - axis.low) * scale).clamp(0.0, PLACES - 1.0));
     }
 }
 
