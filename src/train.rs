@@ -17,10 +17,13 @@ use std::cell::RefCell;
 const MEMORY: usize = 20;
 
 /// A first-order method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Method {
     /// Gradient descent on all points.
-    Sgd,
+    Sgd {
+        /// What is left of a step in the next one; 0 is plain descent.
+        momentum: f64,
+    },
     /// Adam with its usual constants.
     Adam,
 }
@@ -94,14 +97,42 @@ fn with_parameters(like: &Network, parameters: &[f64]) -> Network {
 }
 
 /// ∂L/∂(a, ω, b).
+///
+/// ReLU^k is homogeneous: aσ(ω·x + b) = a|ω|ᵏ σ((ω·x + b)/|ω|). The sums are taken for the neurons with
+/// |ω| = 1, which lie on the same line in one dimension and then cost one pass together.
 pub fn gradient(backend: &mut AnyBackend, network: &Network) -> Result<Vec<f64>, SolveError> {
-    let local = backend.local_scores(network, &network.neurons)?;
+    let (unit, lengths) = normalised(network);
+    let power = network.activation.relu_power().unwrap_or(0) as i32;
+    let local = backend.local_scores(&unit, &unit.neurons)?;
     let mut gradient = Vec::with_capacity(local.len() * (network.dimension + 2));
-    for (score, &a) in local.iter().zip(&network.coefficients) {
-        gradient.push(score.value);
-        gradient.extend(score.gradient.iter().map(|slope| a * slope));
+    for ((score, length), &a) in local.iter().zip(lengths).zip(&network.coefficients) {
+        // The score is homogeneous of degree k in (ω, b), its derivatives of degree k − 1.
+        gradient.push(length.powi(power) * score.value);
+        let slopes = score.gradient.iter();
+        gradient.extend(slopes.map(|slope| a * length.powi(power - 1) * slope));
     }
     Ok(gradient)
+}
+
+/// The same function with |ω| = 1 where the activation is ReLU^k, and the |ω| there were.
+fn normalised(network: &Network) -> (Network, Vec<f64>) {
+    let mut unit = network.clone();
+    let Some(power) = network.activation.relu_power() else {
+        return (unit, vec![1.0; network.len()]);
+    };
+    let neurons = unit.neurons.iter_mut().zip(&mut unit.coefficients);
+    let lengths = neurons.map(|(neuron, a)| {
+        let length = neuron.omega.iter().map(|o| o * o).sum::<f64>().sqrt();
+        if length == 0.0 {
+            return 1.0;
+        }
+        neuron.omega.iter_mut().for_each(|o| *o /= length);
+        neuron.bias /= length;
+        *a *= length.powi(power as i32);
+        length
+    });
+    let lengths = lengths.collect();
+    (unit, lengths)
 }
 
 /// Trains a network by a first-order method; the observer sees the number of epochs done.
@@ -121,7 +152,12 @@ pub fn descend(
         let slope = gradient(backend, &with_parameters(network, &place))?;
         let rate = schedule.rate_at(epoch);
         match method {
-            Method::Sgd => place.iter_mut().zip(&slope).for_each(|(p, g)| *p -= rate * g),
+            Method::Sgd { momentum } => {
+                for (i, g) in slope.iter().enumerate() {
+                    mean[i] = momentum * mean[i] + g;
+                    place[i] -= rate * mean[i];
+                }
+            }
             Method::Adam => {
                 let step = epoch as i32 + 1;
                 let (warm, square_warm) = (1.0 - DECAY.powi(step), 1.0 - SQUARE_DECAY.powi(step));
@@ -154,7 +190,7 @@ impl CostFunction for Landscape<'_> {
 
     fn cost(&self, place: &Vec<f64>) -> Result<f64, Error> {
         let network = with_parameters(self.network, place);
-        Ok(self.backend.borrow_mut().risk(&network)?)
+        Ok(self.backend.borrow_mut().risk(&normalised(&network).0)?)
     }
 }
 

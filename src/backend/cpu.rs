@@ -242,6 +242,16 @@ impl CpuBackend {
         along: Candidates,
         channels: impl Fn(&Term, &TermTile, &mut Scratch) -> Result<Cow<'a, [Vec<f64>]>, SolveError> + Sync,
     ) -> Result<Vec<f64>, SolveError> {
+        self.scores_of_derivative(0, along, channels)
+    }
+
+    /// The same for the neurons' derivative of this order along their line: ∂ᵏ/∂tᵏ σ(±t + b).
+    fn scores_of_derivative<'a>(
+        &self,
+        derivative: usize,
+        along: Candidates,
+        channels: impl Fn(&Term, &TermTile, &mut Scratch) -> Result<Cow<'a, [Vec<f64>]>, SolveError> + Sync,
+    ) -> Result<Vec<f64>, SolveError> {
         let plan = Plan::new(self.activation, along);
         let sums = self.reduce(
             || plan.sums(),
@@ -256,6 +266,9 @@ impl CpuBackend {
                     for (line, (sum, factors)) in sums.iter_mut().zip(&factors).enumerate() {
                         project(&plan.lines[line].omega, &tile.tile, block.clone(), &mut scratch.t);
                         combine(factors, &term.symbols, &rho, block.clone(), &mut scratch.channels);
+                        for _ in 0..derivative {
+                            scratch.channels.insert(0, Vec::new());
+                        }
                         plan.add(line, sum, &scratch.t, &scratch.channels, &mut scratch.sweep);
                     }
                 }
@@ -269,6 +282,36 @@ impl CpuBackend {
             },
         )?;
         Ok(plan.scores(&sums))
+    }
+}
+
+impl CpuBackend {
+    /// Local scores in one dimension, by sweeps. The score s is homogeneous in (ω, b), so Euler's
+    /// ω ∂s/∂ω + b ∂s/∂b = k s gives the derivative in ω.
+    fn local_scores_on_a_line(
+        &self,
+        power: usize,
+        prepared: &Evaluator,
+        neurons: &[Neuron],
+    ) -> Result<Vec<LocalScore>, SolveError> {
+        let along = Candidates::List(neurons);
+        let channels = |term: &Term, tile: &TermTile, scratch: &mut Scratch| {
+            self.channels_at(prepared, term, tile, scratch)
+        };
+        let values = self.scores(along, channels)?;
+        let slopes = self.scores_of_derivative(1, along, channels)?;
+        let scores = neurons.iter().zip(values).zip(slopes);
+        Ok(scores
+            .map(|((neuron, value), slope)| {
+                let omega = neuron.omega[0];
+                let by_bias = slope * omega.signum();
+                let by_omega = (power as f64 * value - neuron.bias * by_bias) / omega;
+                LocalScore {
+                    value,
+                    gradient: vec![by_omega, by_bias],
+                }
+            })
+            .collect())
     }
 }
 
@@ -361,6 +404,10 @@ impl Backend for CpuBackend {
         self.keep_channels(u)?;
         let prepared = Evaluator::new(u);
         let (activation, d) = (self.activation, u.dimension);
+        let on_one_line = d == 1 && neurons.iter().all(|neuron| neuron.omega[0] != 0.0);
+        if let (Some(power), true) = (activation.relu_power(), on_one_line) {
+            return self.local_scores_on_a_line(power, &prepared, neurons);
+        }
         // Per term: the sums of every neuron and symbol.
         let new = || {
             let sizes = self.loss.terms.iter().map(|term| term.symbols.len());
