@@ -32,6 +32,14 @@ pub enum SolveError {
     /// Something this combination of settings has no code for.
     #[error("not provided: {0}")]
     Unsupported(&'static str),
+    /// More memory than there is.
+    #[error("this run needs about {:.1} GiB of memory and {:.1} GiB are free: use fewer neurons, candidates or offsets, or a smaller `cache_mib`", *needed as f64 / (1u64 << 30) as f64, *available as f64 / (1u64 << 30) as f64)]
+    TooLarge {
+        /// Bytes it takes, about.
+        needed: usize,
+        /// Bytes there are.
+        available: usize,
+    },
     /// The observer asked to stop before there was a result.
     #[error("interrupted")]
     Interrupted,

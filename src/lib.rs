@@ -43,3 +43,8 @@ pub mod train;
 pub mod norms;
 pub mod report;
 pub mod run;
+
+// What people look at.
+pub mod page;
+pub mod plot;
+pub mod sample;

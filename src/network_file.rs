@@ -47,14 +47,14 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// Saves omega (n×d), bias (n) and coefficient (n), with the activation and `notes` beside them.
 pub fn save(path: &Path, network: &Network, notes: &[(&str, String)]) -> Result<(), NetworkFileError> {
-    save_with(path, network, None, notes)
+    save_with(path, network, &[], notes)
 }
 
-/// As [`save`], with one more number per neuron.
+/// As [`save`], with more columns of one number per neuron.
 pub fn save_with(
     path: &Path,
     network: &Network,
-    extra: Option<(&str, &[f64])>,
+    more: &[(&str, &[f64])],
     notes: &[(&str, String)],
 ) -> Result<(), NetworkFileError> {
     let (n, d) = (network.len(), network.dimension);
@@ -69,7 +69,10 @@ pub fn save_with(
         ("bias", vec![n], &bias),
         ("coefficient", vec![n], &network.coefficients),
     ];
-    columns.extend(extra.map(|(name, values)| (name, vec![values.len()], values)));
+    columns.extend(
+        more.iter()
+            .map(|&(name, values)| (name, vec![values.len()], values)),
+    );
     let format = |reason: String| NetworkFileError::Format {
         path: path.display().to_string(),
         reason,
@@ -110,25 +113,25 @@ fn with_sorted_header(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Loads a network and what was noted beside it.
 pub fn load(path: &Path) -> Result<(Network, HashMap<String, String>), NetworkFileError> {
-    load_with(path, None).map(|(network, _, notes)| (network, notes))
+    load_with(path, &[]).map(|(network, _, notes)| (network, notes))
 }
 
-/// A network, one more number per neuron, and the notes.
-pub type Loaded = (Network, Vec<f64>, HashMap<String, String>);
+/// A network, more columns of one number per neuron, and the notes.
+pub type Loaded = (Network, Vec<Vec<f64>>, HashMap<String, String>);
 
-/// Loads what [`save_with`] saved.
-pub fn load_with(path: &Path, extra: Option<&str>) -> Result<Loaded, NetworkFileError> {
+/// Loads what [`save_with`] saved, with the columns of these names.
+pub fn load_with(path: &Path, more: &[&str]) -> Result<Loaded, NetworkFileError> {
     let bytes = std::fs::read(path).map_err(|error| NetworkFileError::Io {
         path: path.display().to_string(),
         error,
     })?;
-    decode(&bytes, extra).map_err(|reason| NetworkFileError::Format {
+    decode(&bytes, more).map_err(|reason| NetworkFileError::Format {
         path: path.display().to_string(),
         reason,
     })
 }
 
-fn decode(bytes: &[u8], extra: Option<&str>) -> Result<Loaded, String> {
+fn decode(bytes: &[u8], more: &[&str]) -> Result<Loaded, String> {
     let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| error.to_string())?;
     let notes = header.metadata().clone().unwrap_or_default();
     let tensors = SafeTensors::deserialize(bytes).map_err(|error| error.to_string())?;
@@ -150,8 +153,10 @@ fn decode(bytes: &[u8], extra: Option<&str>) -> Result<Loaded, String> {
     let [n, d] = shape[..] else {
         return Err("`omega` is not a matrix".to_string());
     };
-    let (_, extra) = extra.map(column).transpose()?.unwrap_or_default();
-    if d == 0 || bias.len() != n || coefficients.len() != n || !(extra.is_empty() || extra.len() == n) {
+    let more = more.iter().map(|name| Ok(column(name)?.1));
+    let more: Vec<Vec<f64>> = more.collect::<Result<_, String>>()?;
+    let fits = |column: &Vec<f64>| column.is_empty() || column.len() == n;
+    if d == 0 || bias.len() != n || coefficients.len() != n || !more.iter().all(fits) {
         return Err("omega, bias and coefficient do not fit together".to_string());
     }
     let activation = notes
@@ -173,7 +178,7 @@ fn decode(bytes: &[u8], extra: Option<&str>) -> Result<Loaded, String> {
             neurons,
             coefficients,
         },
-        extra,
+        more,
         notes,
     ))
 }

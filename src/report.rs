@@ -1,10 +1,10 @@
 //! What a run has to say: the rows of its table, and everything about how it was made.
 
 use crate::greedy::Stopped;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The figures after n neurons.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The number of neurons.
     pub n: usize,
@@ -18,16 +18,76 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
     /// The loss on the training points.
+    #[serde(deserialize_with = "number_or_nan")]
     pub loss: f64,
     /// The loss on independent points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validation_loss: Option<f64>,
     /// |⟨∇L(u_(n−1)), g_n⟩|.
+    #[serde(deserialize_with = "number_or_nan")]
     pub score: f64,
     /// Σ |aᵢ|.
+    #[serde(deserialize_with = "number_or_nan")]
     pub coefficient_l1: f64,
     /// Time since the start of the run.
+    #[serde(deserialize_with = "number_or_nan")]
     pub seconds: f64,
+}
+
+/// A number that was not finite is null in JSON.
+fn number_or_nan<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+}
+
+/// The observed order between two rows: log(e₁/e₂) / log(n₂/n₁).
+pub fn order(before: Option<(usize, f64)>, now: (usize, f64)) -> String {
+    match before {
+        Some((n, error)) if n < now.0 && error > 0.0 && now.1 > 0.0 => {
+            format!("{:.2}", (error / now.1).ln() / (now.0 as f64 / n as f64).ln())
+        }
+        _ => "-".to_string(),
+    }
+}
+
+/// The rows of a run as a table for people: errors with their orders, losses, time.
+pub fn table(rows: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
+    let has = |value: fn(&Row) -> Option<f64>| rows.iter().any(|row| value(row).is_some());
+    let errors: Vec<Column> = [
+        ("L2 error", (|row: &Row| row.l2) as fn(&Row) -> Option<f64>),
+        ("H1 error", |row| row.h1),
+        ("energy error", |row| row.energy),
+    ]
+    .into_iter()
+    .filter(|(_, value)| has(*value))
+    .collect();
+    let mut header = vec!["n".to_string()];
+    for (name, _) in &errors {
+        header.extend([name.to_string(), "order".to_string()]);
+    }
+    header.extend(["loss", "validation", "seconds"].map(str::to_string));
+    let lines = rows
+        .iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let mut line = vec![row.n.to_string()];
+            for (_, value) in &errors {
+                let before = index
+                    .checked_sub(1)
+                    .and_then(|i| Some((rows[i].n, value(&rows[i])?)));
+                let now = value(row);
+                line.push(now.map_or("-".to_string(), |error| format!("{error:.3e}")));
+                line.push(now.map_or("-".to_string(), |error| order(before, (row.n, error))));
+            }
+            line.push(format!("{:.6e}", row.loss));
+            line.push(
+                row.validation_loss
+                    .map_or("-".to_string(), |loss| format!("{loss:.6e}")),
+            );
+            line.push(format!("{:.2}", row.seconds));
+            line
+        })
+        .collect();
+    (header, lines)
 }
 
 /// A column of a table: its name and how to read it.
@@ -94,7 +154,7 @@ impl Row {
 }
 
 /// Where the time went, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Seconds {
     /// Everything.
     pub total: f64,
@@ -115,7 +175,7 @@ pub struct Seconds {
 }
 
 /// The result of a run, as `--json` prints it and `result.json` keeps it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The problem's name.
     pub problem: String,
@@ -130,7 +190,7 @@ pub struct Report {
     /// How scores are computed.
     pub precision: String,
     /// Where coefficient formulas are evaluated: always on the host, in f64.
-    pub coefficients: &'static str,
+    pub coefficients: String,
     /// The seed.
     pub seed: u64,
     /// d.

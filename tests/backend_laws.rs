@@ -27,6 +27,7 @@ fn the_cpu_backend_obeys_the_laws() {
         (2, "residual", "tanh"),
         (2, "residual", "relu^5"),
         (3, "energy", "relu^5"),
+        (1, "energy", "relu^5"),
     ] {
         let problem = problem(dimension, formulation, activation);
         check_laws(&mut cpu(&problem, 1 << 30), dimension);

@@ -75,6 +75,10 @@ fn main() {
             smooth_activations_agree_with_the_cpu,
         ),
         on_adapter(
+            "a_potential_is_scored_on_the_device",
+            a_potential_is_scored_on_the_device,
+        ),
+        on_adapter(
             "moment_tables_are_those_of_the_cpu",
             moment_tables_are_those_of_the_cpu,
         ),
@@ -423,6 +427,42 @@ fn smooth_activations_agree_with_the_cpu() {
             "the GPU was not used"
         );
     }
+}
+
+/// A potential is evaluated on the host; the scores of the relaxed run still come from the device.
+fn a_potential_is_scored_on_the_device() {
+    let text = "name = \"potential\"\n[domain]\ndimension = 2\n[equation]\npotential = \"cosh(u)\"\n\
+                source = \"1 + x[1]\"\n[boundary]\ncondition = \"neumann\"\n[dictionary]\n\
+                activation = \"sigmoid\"\ndirections = \"box\"\nweights = [-8.0, 8.0]\nbias = [-4.0, 4.0]\n\
+                candidates = 32\noffsets = 16\n[quadrature]\nrule = \"monte_carlo\"\npoints = 12000\n\
+                [solver]\nalgorithm = \"rga\"\nradius = 4.0\nneurons = 12\n";
+    let problem = Problem::from_toml(text, "potential", &Overrides::default()).unwrap();
+    let (gpu_report, on_gpu) = solve(&problem, BackendChoice::Gpu);
+    let (_, on_cpu) = solve(&problem, BackendChoice::Cpu);
+    assert_eq!(gpu_report.backend, "gpu");
+    assert_eq!(on_gpu.neurons, on_cpu.neurons);
+
+    let grid = Grid::new(
+        vec![Line {
+            omega: vec![3.0, -2.0],
+            knots: Knots {
+                first: -1.0,
+                step: 0.2,
+                count: 11,
+            },
+        }],
+        false,
+    );
+    let along = Candidates::Grid(&grid);
+    let exact = cpu(&problem).gradient(&on_cpu, along).unwrap();
+    let scores = backend(&problem, options(PrecisionChoice::F32, 1 << 30))
+        .raw_scores(&on_cpu, along)
+        .unwrap();
+    let largest = exact.iter().fold(0.0f64, |m, s| m.max(s.abs()));
+    for (a, b) in scores.iter().zip(&exact) {
+        assert!((a - b).abs() < 1e-4 * largest, "{a} {b}");
+    }
+    assert_ne!(scores, exact, "the GPU was not used");
 }
 
 fn solve(problem: &Problem, backend: BackendChoice) -> (greedy_pde::report::Report, Network) {

@@ -51,7 +51,7 @@ pub struct CpuBackend {
 }
 
 /// ρ_c at the points of a tile, one column per symbol.
-type Channels = Vec<Vec<f64>>;
+pub(super) type Channels = Vec<Vec<f64>>;
 
 /// Which points a tile has.
 struct TileSpec {
@@ -185,6 +185,22 @@ impl CpuBackend {
         };
         self.channels = Some((u.clone(), channels));
         Ok(())
+    }
+
+    /// ∇L(u) at the points of each term, where the points are kept.
+    pub(super) fn gradient_columns(&mut self, u: &Network) -> Result<Option<Vec<Channels>>, SolveError> {
+        self.keep_channels(u)?;
+        let Some((_, kept)) = &self.channels else {
+            return Ok(None);
+        };
+        let terms = self.loss.terms.iter();
+        let mut columns: Vec<Channels> = terms.map(|term| vec![Vec::new(); term.symbols.len()]).collect();
+        for (spec, tile) in self.tiles.iter().zip(kept) {
+            for (column, part) in columns[spec.term].iter_mut().zip(tile) {
+                column.extend_from_slice(part);
+            }
+        }
+        Ok(Some(columns))
     }
 
     /// Computes columns at every tile and gathers them.

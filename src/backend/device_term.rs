@@ -40,17 +40,19 @@ pub(super) struct TermOptions {
     pub(super) resident: bool,
 }
 
-/// Whose channels are summed up.
+/// Where the channels that are summed up come from.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
-    network: &'a Network,
-    with_load: bool,
+pub(super) enum Source<'a> {
+    /// The device computes them from a network.
+    Network { network: &'a Network, with_load: bool },
+    /// The host did, one column per symbol.
+    Columns(&'a [Vec<f64>]),
 }
 
 impl<'a> Source<'a> {
     /// ∇L(u).
     pub(super) fn gradient(network: &'a Network) -> Self {
-        Self {
+        Source::Network {
             network,
             with_load: true,
         }
@@ -58,7 +60,7 @@ impl<'a> Source<'a> {
 
     /// ∇²L v.
     pub(super) fn curvature(network: &'a Network) -> Self {
-        Self {
+        Source::Network {
             network,
             with_load: false,
         }
@@ -89,6 +91,7 @@ struct Pipelines {
 
 /// A tile's points and coefficients, padded with zeros to whole blocks.
 struct TileBuffers {
+    range: Range<usize>,
     stride: usize,
     points: wgpu::Buffer,
     columns: wgpu::Buffer,
@@ -196,6 +199,7 @@ impl DeviceTerm {
         }
         let precision = self.options.precision;
         Ok(TileBuffers {
+            range,
             stride,
             points: self.gpu.upload(&precision.bytes(&points))?,
             columns: self.gpu.upload(&precision.bytes(&data))?,
@@ -222,13 +226,16 @@ impl DeviceTerm {
         plan: &RowPlan,
         scores: &mut [f64],
     ) -> Result<(), GpuFailure> {
-        let network = self.upload_network(source.network)?;
+        let network = match source {
+            Source::Network { network, .. } => Some(self.upload_network(network)?),
+            Source::Columns(_) => None,
+        };
         let (short, long): (Vec<&ScoreRow>, Vec<&ScoreRow>) =
             plan.rows.iter().partition(|row| row.offsets.len() <= SHORT_ROW);
         let mut pending: VecDeque<(Readback, Vec<&ScoreRow>, usize, usize)> = VecDeque::new();
         let precision = self.options.precision;
         self.for_each_tile(|tile| {
-            self.make_channels(tile, &network, source)?;
+            self.make_channels(tile, network.as_ref(), source)?;
             for (rows, length, pipeline) in [
                 (&long, self.options.row, &self.pipelines.score),
                 (&short, SHORT_ROW, &self.pipelines.score_short),
@@ -337,13 +344,24 @@ impl DeviceTerm {
     fn make_channels(
         &self,
         tile: &TileBuffers,
-        network: &wgpu::Buffer,
+        uploaded: Option<&wgpu::Buffer>,
         source: Source,
     ) -> Result<(), GpuFailure> {
-        self.make_jets(tile, network, source.network.len())?;
+        let (network, with_load, uploaded) = match (source, uploaded) {
+            (Source::Network { network, with_load }, Some(uploaded)) => (network, with_load, uploaded),
+            (Source::Columns(columns), _) => {
+                self.upload_channels(tile, columns);
+                return Ok(());
+            }
+            (Source::Network { network, .. }, None) => {
+                let uploaded = self.upload_network(network)?;
+                return self.make_channels(tile, Some(&uploaded), source);
+            }
+        };
+        self.make_jets(tile, uploaded, network.len())?;
         let params = self.gpu.uniform(&ChannelsParams {
             stride: tile.stride as u32,
-            with_load: u32::from(source.with_load),
+            with_load: u32::from(with_load),
         })?;
         let pass = Pass {
             pipeline: &self.pipelines.channels,
@@ -352,6 +370,15 @@ impl DeviceTerm {
         };
         self.gpu.submit(&[pass], None)?;
         Ok(())
+    }
+
+    /// Sends channels up that the host computed.
+    fn upload_channels(&self, tile: &TileBuffers, columns: &[Vec<f64>]) {
+        let mut data = vec![0.0; columns.len() * tile.stride];
+        for (place, column) in data.chunks_mut(tile.stride).zip(columns) {
+            place[..tile.range.len()].copy_from_slice(&column[tile.range.clone()]);
+        }
+        self.gpu.write(&self.jets, &self.options.precision.bytes(&data));
     }
 
     /// Σ w φ(x, jet of u).
@@ -401,7 +428,7 @@ impl DeviceTerm {
         let (symbols, per_symbol) = (self.spec.orders.len(), sums_per_symbol(self.spec.dimension));
         let mut totals = vec![0.0; neurons.len() * symbols * per_symbol];
         self.for_each_tile(|tile| {
-            self.make_channels(tile, &network, Source::gradient(u))?;
+            self.make_channels(tile, Some(&network), Source::gradient(u))?;
             let Some(pipeline) = &self.pipelines.refine else {
                 return Ok(());
             };

@@ -108,14 +108,10 @@ impl GpuBackend {
         Ok(backend)
     }
 
-    /// Whether the device can do everything in f64: it has no exp in that precision.
+    /// Whether the device can do everything in f64: it has no exp in that precision, neither for the
+    /// activation nor for a potential.
     fn has_f64(&self) -> bool {
-        self.gpu.report().f64 && self.activation.relu_power().is_some()
-    }
-
-    /// Whether the device can compute channels: a potential is evaluated on the host.
-    fn usable(&self) -> bool {
-        !self.given_up && self.loss.is_quadratic()
+        self.gpu.report().f64 && self.activation.relu_power().is_some() && self.loss.is_quadratic()
     }
 
     fn cpu(&mut self) -> Result<&mut CpuBackend, SolveError> {
@@ -139,7 +135,7 @@ impl GpuBackend {
         precision: Precision,
         action: impl Fn(&mut Vec<DeviceTerm>) -> Result<T, GpuFailure>,
     ) -> Result<Option<T>, SolveError> {
-        while self.usable() {
+        while !self.given_up {
             let result = match self.terms(precision) {
                 Ok(terms) => action(terms),
                 Err(failure) => Err(failure),
@@ -206,10 +202,20 @@ impl GpuBackend {
         source: Source,
         along: Candidates,
     ) -> Result<Option<Vec<f64>>, SolveError> {
+        self.sum_scores(precision, &vec![source; self.loss.terms.len()], along)
+    }
+
+    /// The same with a source for each term.
+    fn sum_scores(
+        &mut self,
+        precision: Precision,
+        sources: &[Source],
+        along: Candidates,
+    ) -> Result<Option<Vec<f64>>, SolveError> {
         let plan = RowPlan::new(self.activation, &self.domain, along, ROW);
         self.on_device(precision, |terms| {
             let mut scores = vec![0.0; plan.count];
-            for term in terms.iter_mut() {
+            for (term, &source) in terms.iter_mut().zip(sources) {
                 term.add_scores(source, &plan, &mut scores)?;
             }
             plan.complete(&mut scores);
@@ -217,10 +223,27 @@ impl GpuBackend {
         })
     }
 
+    /// ⟨∇L(u), g⟩ on the device. A potential is evaluated on the host, which then sends the channels up.
+    fn device_gradient(
+        &mut self,
+        precision: Precision,
+        u: &Network,
+        along: Candidates,
+    ) -> Result<Option<Vec<f64>>, SolveError> {
+        if self.loss.is_quadratic() {
+            return self.device_scores(precision, Source::gradient(u), along);
+        }
+        let Some(columns) = self.cpu()?.gradient_columns(u)? else {
+            return Ok(None);
+        };
+        let sources: Vec<Source> = columns.iter().map(|columns| Source::Columns(columns)).collect();
+        self.sum_scores(precision, &sources, along)
+    }
+
     /// Scores as the device computes them in the precision in force, without a second look in f64:
     /// what `bench` times and tests compare.
     pub fn raw_scores(&mut self, u: &Network, along: Candidates) -> Result<Vec<f64>, SolveError> {
-        match self.device_scores(self.scoring, Source::gradient(u), along)? {
+        match self.device_gradient(self.scoring, u, along)? {
             Some(scores) => Ok(scores),
             None => self.cpu()?.gradient(u, along),
         }
@@ -242,7 +265,7 @@ impl GpuBackend {
     /// above it the precision changes to f64 for good, so that noise is never picked as a neuron.
     fn scan(&mut self, u: &Network, grid: &Grid) -> Result<Vec<f64>, SolveError> {
         let along = Candidates::Grid(grid);
-        let Some(mut scores) = self.device_scores(Precision::F32, Source::gradient(u), along)? else {
+        let Some(mut scores) = self.device_gradient(Precision::F32, u, along)? else {
             return self.cpu()?.gradient(u, along);
         };
         let probes = probes(&scores);

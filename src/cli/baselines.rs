@@ -147,9 +147,20 @@ pub(super) type Loader<'a> = dyn Fn(usize, &[Change]) -> Result<Problem, Failure
 
 /// What a method got, and in how long.
 struct Trained {
+    method: &'static str,
     errors: Errors,
     seconds: f64,
 }
+
+/// The problem file's lines that make a relaxed run of it, and one with sigmoids.
+const RELAXED: Change = (
+    "algorithm = \"oga\"",
+    "algorithm = \"rga\"\nradius = 12.0\nguard = false",
+);
+const SIGMOID: Change = (
+    "activation = \"relu^2\"\ndirections = \"sphere\"",
+    "activation = \"sigmoid\"\ndirections = \"box\"\nweights = [-20.0, 20.0]\ncandidates = 64\noffsets = 64",
+);
 
 /// Example 1 by every method: error against n and against time.
 pub(super) fn compare(
@@ -159,58 +170,68 @@ pub(super) fn compare(
     load: &Loader,
     greedy: &dyn Fn(&Problem) -> Result<Network, Failure>,
 ) -> Result<(), Failure> {
-    const OGA: &[Change] = &[];
-    const RGA: &[Change] = &[(
-        "algorithm = \"oga\"",
-        "algorithm = \"rga\"\nradius = 12.0\nguard = false",
-    )];
-    const SIGMOID: Change = (
-        "activation = \"relu^2\"\ndirections = \"sphere\"",
-        "activation = \"sigmoid\"\ndirections = \"box\"\nweights = [-20.0, 20.0]\ncandidates = 64\noffsets = 64",
-    );
-    let sigmoid_oga: &[Change] = &[SIGMOID];
-    let sigmoid_rga: &[Change] = &[SIGMOID, RGA[0]];
-    let mut lines = Vec::new();
+    let greedy_methods: [(&str, &[Change]); 4] = [
+        ("OGA, ReLU²", &[]),
+        ("OGA, sigmoid", &[SIGMOID]),
+        ("RGA, ReLU²", &[RELAXED]),
+        ("RGA, sigmoid", &[SIGMOID, RELAXED]),
+    ];
+    let mut by_n: Vec<Vec<Trained>> = Vec::new();
     for &n in ns {
-        let mut line = |method: &str, result: Trained| {
-            lines.push(vec![
-                n.to_string(),
-                method.to_string(),
-                format!("{:.2e}", result.errors.l2),
-                format!("{:.2e}", result.errors.h1),
-                format!("{:.2}", result.seconds),
-            ]);
-        };
-        for (name, changes) in [
-            ("OGA, ReLU²", OGA),
-            ("OGA, sigmoid", sigmoid_oga),
-            ("RGA, ReLU²", RGA),
-            ("RGA, sigmoid", sigmoid_rga),
-        ] {
+        let mut results = Vec::new();
+        for (method, changes) in greedy_methods {
             let problem = load(n, changes)?;
             let started = Instant::now();
             let network = greedy(&problem)?;
-            let seconds = started.elapsed().as_secs_f64();
-            let errors = meter(&problem)?.errors(&network)?;
-            line(name, Trained { errors, seconds });
+            results.push(Trained {
+                method,
+                seconds: started.elapsed().as_secs_f64(),
+                errors: meter(&problem)?.errors(&network)?,
+            });
         }
-        let problem = load(n, OGA)?;
+        let problem = load(n, &[])?;
         let mut trainer = Trainer::new(&problem, epochs, quiet)?;
-        for method in [Method::Adam, SGD] {
-            let started = Instant::now();
-            let network = trainer.descend(method, 0)?;
-            let seconds = started.elapsed().as_secs_f64();
-            let errors = trainer.meter.errors(&network)?;
-            line(name(method), Trained { errors, seconds });
-            if method == Method::Adam {
-                let network = train::lbfgs(&mut trainer.backend, &network, LBFGS_ITERATIONS)?;
-                let errors = trainer.meter.errors(&network)?;
-                let seconds = started.elapsed().as_secs_f64();
-                line("Adam, then L-BFGS", Trained { errors, seconds });
-            }
-        }
+        let mut started = Instant::now();
+        let mut add = |method, trainer: &Trainer, network: &Network, seconds: f64| {
+            let errors = trainer.meter.errors(network)?;
+            results.push(Trained {
+                method,
+                errors,
+                seconds,
+            });
+            Ok::<(), Failure>(())
+        };
+        let adam = trainer.descend(Method::Adam, 0)?;
+        add("Adam", &trainer, &adam, started.elapsed().as_secs_f64())?;
+        let further = train::lbfgs(&mut trainer.backend, &adam, LBFGS_ITERATIONS)?;
+        let seconds = started.elapsed().as_secs_f64();
+        add("Adam, then L-BFGS", &trainer, &further, seconds)?;
+        started = Instant::now();
+        let sgd = trainer.descend(SGD, 0)?;
+        add("SGD", &trainer, &sgd, started.elapsed().as_secs_f64())?;
+        by_n.push(results);
     }
-    let header = ["n", "method", "L2 error", "H1 error", "seconds"];
-    println!("{}", table::plain(header, lines));
+    print_comparison("H1 error", ns, &by_n, |result| {
+        format!("{:.2e}", result.errors.h1)
+    });
+    print_comparison("L2 error", ns, &by_n, |result| {
+        format!("{:.2e}", result.errors.l2)
+    });
+    print_comparison("seconds", ns, &by_n, |result| format!("{:.2}", result.seconds));
     Ok(())
+}
+
+/// One figure of every method (rows) at every n (columns).
+fn print_comparison(title: &str, ns: &[usize], by_n: &[Vec<Trained>], figure: impl Fn(&Trained) -> String) {
+    let mut header = vec![title.to_string()];
+    header.extend(ns.iter().map(|n| format!("n = {n}")));
+    let methods = by_n.first().map_or(0, Vec::len);
+    let lines = (0..methods).map(|method| {
+        let figures = by_n.iter().map(|results| figure(&results[method]));
+        [by_n[0][method].method.to_string()]
+            .into_iter()
+            .chain(figures)
+            .collect()
+    });
+    println!("{}\n", table::plain(header, lines.collect::<Vec<Vec<String>>>()));
 }

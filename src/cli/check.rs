@@ -1,120 +1,129 @@
 //! `greedy-pde check`.
 
 use super::{CheckArguments, Failure};
-use greedy_pde::backend::MomentTables;
 use greedy_pde::domain::Domain;
-use greedy_pde::problem::{Algorithm, DirectionKind, Formulation, Problem, Purpose};
-use greedy_pde::run::table_axes;
-use greedy_pde::search;
+use greedy_pde::points::Rule;
+use greedy_pde::problem::{Algorithm, DirectionKind, Problem, Purpose};
+use greedy_pde::run::{Memory, candidates, estimated_seconds, require_memory};
 
 pub(super) fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
     let problem = Problem::from_path(&arguments.problem.problem, &arguments.problem.overrides())?;
+    require_memory(&problem)?;
     for (what, value) in describe(&problem)? {
         println!("{what:<12} {value}");
     }
+    println!("{:<12} {}", "time", time(&problem)?);
     for warning in &problem.warnings {
         eprintln!("warning: {warning}");
     }
     Ok(())
 }
 
-fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>, Failure> {
-    let settings = &problem.settings;
-    let dictionary = &problem.dictionary;
-    let loss = problem.loss(settings.neurons, Purpose::Training)?;
-    let grid = search::grid(
-        dictionary,
-        &problem.domain,
-        &problem.quadrature.rule,
-        settings.seed,
-        0,
-    );
-    let bytes = loss.bytes();
-    let points = loss.points();
-    let factor = settings.neurons * settings.neurons * 4;
-    Ok(vec![
+/// The problem told back, line by line.
+pub(super) fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>, Failure> {
+    let words = &problem.words;
+    let mut lines = vec![
         ("problem", problem.name.clone()),
         ("domain", domain(&problem.domain)),
-        ("equation", equation(problem)),
-        (
-            "exact",
-            match problem.exact {
-                Some(_) => "known: errors are measured".to_string(),
-                None => "not known: only losses are reported".to_string(),
-            },
-        ),
-        (
-            "points",
-            format!(
-                "{points} in {} of the loss ({:?})",
-                if loss.terms.len() == 1 {
-                    "1 term".to_string()
-                } else {
-                    format!("{} terms", loss.terms.len())
-                },
-                problem.quadrature.rule
-            ),
-        ),
-        (
-            "dictionary",
-            format!(
-                "{} with {} directions × offsets = {} candidates per step",
-                dictionary.activation,
-                match dictionary.directions {
-                    DirectionKind::Axes => "axis",
-                    DirectionKind::Sphere => "unit",
-                    DirectionKind::Box => "box",
-                },
-                grid.len()
-            ),
-        ),
-        (
-            "algorithm",
-            format!(
-                "{}, {} neurons, seed {}{}",
-                match settings.algorithm {
-                    Algorithm::Oga => "orthogonal greedy",
-                    Algorithm::Rga => "relaxed greedy",
-                },
-                settings.neurons,
-                settings.seed,
-                if settings.guard {
-                    ", guarded by independent points"
-                } else {
-                    ""
-                }
-            ),
-        ),
-        (
-            "memory",
-            if let Some((power, axes)) = table_axes(problem, &loss) {
-                format!(
-                    "{} for tables of moments, after one pass over the points; {} for the projection",
-                    size(MomentTables::bytes(power, &axes)),
-                    size(factor)
-                )
-            } else if bytes <= problem.quadrature.cache_bytes {
-                format!(
-                    "{} for the points, {} for the projection",
-                    size(bytes),
-                    size(factor)
-                )
-            } else {
-                format!(
-                    "the points ({}) are generated anew in every pass; {} for the projection",
-                    size(bytes),
-                    size(factor)
-                )
-            },
-        ),
-        (
-            "work",
-            format!(
-                "{:.1e} point-directions in all",
-                points as f64 * grid.lines.len() as f64 * settings.neurons as f64
-            ),
-        ),
-    ])
+        ("equation", words.equation.clone()),
+    ];
+    lines.extend(words.letters.iter().map(|letter| ("", format!("with {letter}"))));
+    lines.extend(words.boundary.iter().map(|line| ("boundary", line.clone())));
+    let exact = match problem.exact {
+        Some(_) => "known: errors are measured on points of their own",
+        None => "not known: only losses are reported",
+    };
+    lines.extend([
+        ("solution", exact.to_string()),
+        ("points", points(problem)?),
+        ("dictionary", dictionary(problem)),
+        ("algorithm", algorithm(problem)),
+        ("memory", memory(problem)?),
+    ]);
+    Ok(lines)
+}
+
+fn points(problem: &Problem) -> Result<String, Failure> {
+    let loss = problem.loss(problem.settings.neurons, Purpose::Training)?;
+    let rule = match problem.quadrature.rule {
+        Rule::Gauss { cells, order } => {
+            format!("Gauss rule with {cells} cells and {order} points a cell in each direction")
+        }
+        Rule::Halton { .. } => "Halton sequence".to_string(),
+        Rule::Lattice { .. } => "rank-1 lattice, shifted at random and folded".to_string(),
+        Rule::MonteCarlo { .. } => "independent random points".to_string(),
+    };
+    let terms = match loss.terms.len() {
+        1 => "1 term".to_string(),
+        terms => format!("{terms} terms"),
+    };
+    Ok(format!("{} in {terms} of the loss: {rule}", loss.points()))
+}
+
+fn dictionary(problem: &Problem) -> String {
+    let dictionary = &problem.dictionary;
+    let directions = match dictionary.directions {
+        DirectionKind::Axes => "ω along the axes".to_string(),
+        DirectionKind::Sphere => "|ω| = 1".to_string(),
+        DirectionKind::Box => format!("ω in [{}, {}]^d", dictionary.weights[0], dictionary.weights[1]),
+    };
+    format!(
+        "{}(ω·x + b) with {directions}, b in [{}, {}]: {} candidates per step{}",
+        dictionary.activation,
+        dictionary.bias[0],
+        dictionary.bias[1],
+        candidates(problem),
+        if dictionary.refine {
+            ", the best refined by Newton's method"
+        } else {
+            ""
+        }
+    )
+}
+
+fn algorithm(problem: &Problem) -> String {
+    let settings = &problem.settings;
+    format!(
+        "{}, {} neurons, seed {}{}",
+        match settings.algorithm {
+            Algorithm::Oga if problem.has_potential() => "orthogonal greedy with Newton's method",
+            Algorithm::Oga => "orthogonal greedy",
+            Algorithm::Rga => "relaxed greedy",
+        },
+        settings.neurons,
+        settings.seed,
+        if settings.guard {
+            ", guarded by independent points"
+        } else {
+            ""
+        }
+    )
+}
+
+fn memory(problem: &Problem) -> Result<String, Failure> {
+    let memory = Memory::of(problem)?;
+    let points = match (memory.tables, memory.streamed) {
+        (true, _) => "tables of moments, after one pass over the points",
+        (_, true) => "points, which are generated anew in every pass",
+        _ => "points",
+    };
+    Ok(format!(
+        "{} for {points}; {} for scores; {} for the projection",
+        size(memory.points),
+        size(memory.candidates),
+        size(memory.projection)
+    ))
+}
+
+fn time(problem: &Problem) -> Result<String, Failure> {
+    let seconds = estimated_seconds(problem)?;
+    let about = match seconds {
+        _ if seconds < 1.0 => "less than a second".to_string(),
+        _ if seconds < 100.0 => format!("about {seconds:.0} seconds"),
+        _ if seconds < 6000.0 => format!("about {:.0} minutes", seconds / 60.0),
+        _ => format!("about {:.0} hours", seconds / 3600.0),
+    };
+    Ok(format!("{about} on this machine's CPU, judging by a small trial"))
 }
 
 fn domain(domain: &Domain) -> String {
@@ -128,14 +137,6 @@ fn domain(domain: &Domain) -> String {
             _ => format!("box from {lower:?} to {upper:?}"),
         },
         Domain::Ball { center, radius } => format!("ball of radius {radius} around {center:?}"),
-    }
-}
-
-fn equation(problem: &Problem) -> String {
-    match problem.formulation {
-        Formulation::Energy => format!("energy of order {}", problem.order),
-        Formulation::Residual => format!("residual of order {}", problem.order),
-        Formulation::Fit => "fit of a given function".to_string(),
     }
 }
 

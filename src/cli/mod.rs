@@ -5,14 +5,17 @@ mod bench;
 mod bench_pass;
 mod check;
 mod devices;
+mod evaluate;
+mod export;
 mod output;
 mod progress;
+mod report;
 mod reproduce;
 mod solve;
 mod table;
 mod tables;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use greedy_pde::backend::PrecisionChoice;
 use greedy_pde::error::SolveError;
 use greedy_pde::problem::{Overrides, ProblemError};
@@ -27,6 +30,8 @@ Examples:
   greedy-pde solve configs/ex1_neumann.toml
   greedy-pde solve configs/ex2_three_peaks.toml --neurons 64 --json > result.json
   greedy-pde check my_problem.toml
+  greedy-pde evaluate runs/ex1_neumann/network.safetensors points.csv --gradient
+  greedy-pde export runs/ex3_energy --format vtk
   greedy-pde reproduce table01
 
 Exit codes: 0 done, 1 the solve failed, 2 bad input, 130 interrupted (the state is saved).")]
@@ -47,6 +52,14 @@ enum Command {
     Devices(DevicesArguments),
     /// Rerun a table of the paper and print ours beside the paper's.
     Reproduce(ReproduceArguments),
+    /// Values of a saved network at the points of a CSV file, as CSV.
+    Evaluate(EvaluateArguments),
+    /// The solution of a run on a grid: CSV, NumPy or VTK.
+    Export(ExportArguments),
+    /// A finished run as one self-contained HTML page with plots.
+    Report(ReportArguments),
+    /// Print a completion script for a shell.
+    Completions(CompletionsArguments),
 }
 
 /// Flags that change a problem.
@@ -128,6 +141,13 @@ impl BackendArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  greedy-pde solve configs/ex1_neumann.toml
+  greedy-pde solve configs/ex5_elliptic_10d.toml --points 1e6 --neurons 64 --backend gpu
+  greedy-pde solve my_problem.toml --resume
+
+DIR then holds result.json, history.csv, network.safetensors, report.html, plots/ and the problem file.")]
 struct SolveArguments {
     #[command(flatten)]
     problem: ProblemArguments,
@@ -148,9 +168,83 @@ struct SolveArguments {
     /// Print the result as one JSON object on stdout.
     #[arg(long)]
     json: bool,
+    /// Do not write report.html and its plots.
+    #[arg(long)]
+    no_report: bool,
     /// No progress and no table, only the result (with --json) and errors.
     #[arg(long, short)]
     quiet: bool,
+    /// Say what is solved before it begins, and show every step.
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  greedy-pde evaluate runs/ex3_energy/network.safetensors points.csv --gradient > values.csv
+
+POINTS.csv has one point per line, its coordinates separated by commas; a first line of names is passed over.")]
+struct EvaluateArguments {
+    /// A network as `solve` saves it.
+    #[arg(value_name = "NETWORK")]
+    network: PathBuf,
+    /// The points; - reads them from stdin.
+    #[arg(value_name = "POINTS.csv")]
+    points: PathBuf,
+    /// Also the first derivatives.
+    #[arg(long)]
+    gradient: bool,
+    /// Also the Laplacian.
+    #[arg(long)]
+    laplacian: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ExportFormat {
+    Csv,
+    Npy,
+    Vtk,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  greedy-pde export runs/ex3_energy --format vtk --grid 200
+  greedy-pde export runs/ex1_neumann --format npy --output u.npy")]
+struct ExportArguments {
+    /// The directory of a finished run.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// csv (every dimension), npy (an array u[i, j, …]) or vtk (2-D and 3-D, for ParaView).
+    #[arg(long, value_enum, value_name = "csv|npy|vtk")]
+    format: ExportFormat,
+    /// Grid points in each coordinate, the ends included.
+    #[arg(long, value_name = "N", value_parser = count, default_value = "101")]
+    grid: usize,
+    /// The file to write (default: solution.<format> in DIR).
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite an existing file.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Args)]
+struct ReportArguments {
+    /// The directory of a finished run.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example, for bash:
+  greedy-pde completions bash > ~/.local/share/bash-completion/completions/greedy-pde")]
+struct CompletionsArguments {
+    /// bash, zsh, fish, elvish or powershell.
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
@@ -266,6 +360,7 @@ impl From<SolveError> for Failure {
         match error {
             // A GPU that is not there is a flag that cannot be followed.
             SolveError::Device(error) => Failure::Input(error.to_string()),
+            SolveError::TooLarge { .. } => Failure::Input(error.to_string()),
             other => Failure::Solve(other.to_string()),
         }
     }
@@ -279,6 +374,19 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
         Command::Bench(arguments) => bench::execute(arguments),
         Command::Devices(arguments) => devices::execute(arguments),
         Command::Reproduce(arguments) => reproduce::execute(arguments),
+        Command::Evaluate(arguments) => evaluate::execute(arguments),
+        Command::Export(arguments) => export::execute(arguments),
+        Command::Report(arguments) => report::execute(arguments),
+        Command::Completions(arguments) => {
+            let mut command = Arguments::command();
+            clap_complete::generate(
+                arguments.shell,
+                &mut command,
+                "greedy-pde",
+                &mut std::io::stdout(),
+            );
+            Ok(())
+        }
     }
 }
 

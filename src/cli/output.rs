@@ -1,6 +1,7 @@
 //! The result directory: written as the run goes, never overwritten unasked, resumable.
 
 use super::Failure;
+use super::report::PAGE;
 use greedy_pde::backend::TableStore;
 use greedy_pde::greedy::{GuardState, State};
 use greedy_pde::network::Network;
@@ -13,16 +14,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const RESULT: &str = "result.json";
-const HISTORY: &str = "history.csv";
-const NETWORK: &str = "network.safetensors";
+pub(super) const RESULT: &str = "result.json";
+pub(super) const HISTORY: &str = "history.csv";
+pub(super) const NETWORK: &str = "network.safetensors";
 const CHECKPOINT: &str = "checkpoint";
-const PROBLEM: &str = "problem.toml";
+pub(super) const PROBLEM: &str = "problem.toml";
 const TABLES: &str = "tables";
 /// Points between two savings of the sums of a pass.
 const TABLES_EVERY: usize = 1 << 24;
-/// Between two checkpoints at least this long passes.
-const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(2);
+/// Between two checkpoints at least this long passes …
+const CHECKPOINT_INTERVAL: Duration = Duration::from_millis(200);
+/// … and so many times what the last one took.
+const CHECKPOINT_SHARE: u32 = 50;
 
 /// What to do about files that are there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +41,7 @@ pub(super) struct Output {
     history: File,
     fingerprint: String,
     last_checkpoint: Instant,
+    interval: Duration,
     /// The neurons and rows of the run to go on from.
     pub(super) resume: Option<(State, Vec<Row>)>,
 }
@@ -75,7 +79,7 @@ impl Output {
         network_file::write_atomically(&directory.join(HISTORY), history.as_bytes())
             .map_err(|error| input("cannot be written to", error))?;
         if resume.is_none() {
-            let mut cleared = vec![RESULT, NETWORK, CHECKPOINT];
+            let mut cleared = vec![RESULT, NETWORK, CHECKPOINT, PAGE];
             // Without a checkpoint there may still be the sums of a pass over the points to go on from.
             if existing != Existing::Resume {
                 cleared.push(TABLES);
@@ -99,6 +103,7 @@ impl Output {
             history,
             fingerprint,
             last_checkpoint: Instant::now(),
+            interval: CHECKPOINT_INTERVAL,
             resume,
         })
     }
@@ -115,7 +120,7 @@ impl Output {
     /// Notes a step; now and then saves the state.
     pub(super) fn step(&mut self, step: &Progress) -> Result<(), Failure> {
         writeln!(self.history, "{}", step.row.to_csv()).map_err(|error| self.failed(HISTORY, &error))?;
-        if self.last_checkpoint.elapsed() >= CHECKPOINT_INTERVAL || step.last {
+        if self.last_checkpoint.elapsed() >= self.interval || step.last {
             self.checkpoint(step.network, step.state)?;
         }
         Ok(())
@@ -123,7 +128,7 @@ impl Output {
 
     /// Saves the state for `--resume`.
     pub(super) fn checkpoint(&mut self, network: &Network, state: &State) -> Result<(), Failure> {
-        self.last_checkpoint = Instant::now();
+        let started = Instant::now();
         let mut notes = vec![("run", self.fingerprint.clone())];
         if let Some(from) = state.orthogonal_from {
             notes.push(("orthogonal_from", from.to_string()));
@@ -137,9 +142,15 @@ impl Output {
             } = guard;
             notes.push(("guard", format!("{loss:e} {explained:e} {interval} {since}")));
         }
-        let scores = Some(("score", state.scores.as_slice()));
-        network_file::save_with(&self.directory.join(CHECKPOINT), network, scores, &notes)
-            .map_err(|error| Failure::Solve(error.to_string()))
+        let more = [
+            ("score", state.scores.as_slice()),
+            ("step", state.steps.as_slice()),
+        ];
+        network_file::save_with(&self.directory.join(CHECKPOINT), network, &more, &notes)
+            .map_err(|error| Failure::Solve(format!("{error}; what was written before is kept")))?;
+        self.last_checkpoint = Instant::now();
+        self.interval = CHECKPOINT_INTERVAL.max(CHECKPOINT_SHARE * started.elapsed());
+        Ok(())
     }
 
     /// Writes the network and the report.
@@ -199,7 +210,7 @@ fn read_checkpoint(directory: &Path, fingerprint: &str) -> Result<Resumed, Failu
     if !path.exists() {
         return Ok(None);
     }
-    let (network, scores, notes) = network_file::load_with(&path, Some("score"))
+    let (network, mut more, notes) = network_file::load_with(&path, &["score", "step"])
         .map_err(|error| Failure::Input(format!("{error}; use --force to start again")))?;
     if notes.get("run").map(String::as_str) != Some(fingerprint) {
         return Err(Failure::Input(format!(
@@ -213,8 +224,10 @@ fn read_checkpoint(directory: &Path, fingerprint: &str) -> Result<Resumed, Failu
         .filter_map(Row::from_csv)
         .filter(|row| row.n <= network.len())
         .collect();
+    let steps = more.pop().unwrap_or_default();
+    let scores = more.pop().unwrap_or_default();
     let state = State {
-        coefficients: network.coefficients,
+        steps,
         guard: notes.get("guard").and_then(|guard| read_guard(guard)),
         orthogonal_from: notes.get("orthogonal_from").and_then(|from| from.parse().ok()),
         neurons: network.neurons,

@@ -10,6 +10,8 @@ use std::time::Instant;
 /// Shows how far a run is.
 pub(super) enum ProgressLine {
     Silent,
+    /// A line for every step.
+    Every(PassLines),
     Plain(PassLines),
     /// With the number of neurons asked for.
     Bar(ProgressBar, usize),
@@ -59,6 +61,11 @@ impl ProgressLine {
         ProgressLine::Bar(bar, neurons)
     }
 
+    /// A line for every step.
+    pub(super) fn every_step() -> Self {
+        ProgressLine::Every(PassLines::default())
+    }
+
     /// Something happened.
     pub(super) fn show(&self, event: &Event) {
         match event {
@@ -71,7 +78,7 @@ impl ProgressLine {
     fn points(&self, done: usize, total: usize) {
         match self {
             ProgressLine::Silent => {}
-            ProgressLine::Plain(pass) => pass.line(done, total),
+            ProgressLine::Plain(pass) | ProgressLine::Every(pass) => pass.line(done, total),
             ProgressLine::Bar(bar, _) => {
                 bar.set_length(total as u64);
                 bar.set_position(done as u64);
@@ -85,7 +92,9 @@ impl ProgressLine {
         match self {
             ProgressLine::Silent => {}
             ProgressLine::Plain(_) if !reported => {}
-            ProgressLine::Plain(_) => eprintln!("n = {:5}  {}  {:.1} s", row.n, figures(row), row.seconds),
+            ProgressLine::Plain(_) | ProgressLine::Every(_) => {
+                eprintln!("n = {:5}  {}  {:.1} s", row.n, figures(row), row.seconds)
+            }
             ProgressLine::Bar(bar, neurons) => {
                 if bar.length() != Some(*neurons as u64) {
                     bar.set_length(*neurons as u64);

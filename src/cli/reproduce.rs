@@ -5,7 +5,7 @@ use super::tables::{MadeBy, TABLES, TableSpec};
 use super::{Failure, ReproduceArguments, baselines, table, use_threads};
 use greedy_pde::network::Network;
 use greedy_pde::problem::{Overrides, Problem};
-use greedy_pde::report::Row;
+use greedy_pde::report::{Row, order};
 use greedy_pde::run::{RunOptions, run};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -120,7 +120,7 @@ fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<Str
                 format!("{value:.2e}"),
                 format!("{theirs:.2e}"),
                 format!("{ratio:.2}"),
-                table::order(before, (*n, value)),
+                order(before, (*n, value)),
             ]);
             let tolerance = spec
                 .exceptions

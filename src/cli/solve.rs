@@ -2,7 +2,8 @@
 
 use super::output::{Existing, Output};
 use super::progress::ProgressLine;
-use super::{Failure, SolveArguments, table, use_threads};
+use super::report::PAGE;
+use super::{Failure, SolveArguments, check, table, use_threads};
 use greedy_pde::error::SolveError;
 use greedy_pde::greedy::Stopped;
 use greedy_pde::problem::{Problem, ProblemError};
@@ -38,8 +39,16 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
     if let (Some((state, _)), false) = (&options.resume, arguments.quiet) {
         eprintln!("going on from {} neurons", state.neurons.len());
     }
+    if arguments.verbose {
+        for (what, value) in check::describe(&problem)? {
+            eprintln!("{what:<12} {value}");
+        }
+    }
     let interrupted = interrupt_flag();
-    let progress = ProgressLine::new(problem.settings.neurons, arguments.quiet);
+    let progress = match arguments.verbose {
+        true => ProgressLine::every_step(),
+        false => ProgressLine::new(problem.settings.neurons, arguments.quiet),
+    };
     let mut failure = None;
     let result = run(&problem, &options, &mut |event| {
         progress.show(event);
@@ -81,8 +90,15 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
     }
     output.finish(&report, &network)?;
     print(&report, arguments)?;
+    if !arguments.no_report {
+        super::report::write(&directory)?;
+    }
     if !arguments.quiet {
-        eprintln!("results are in {}", directory.display());
+        let page = match arguments.no_report {
+            true => String::new(),
+            false => format!("; open {}", directory.join(PAGE).display()),
+        };
+        eprintln!("results are in {}{page}", directory.display());
     }
     Ok(())
 }

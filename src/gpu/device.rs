@@ -149,6 +149,11 @@ impl Gpu {
         Ok(buffer)
     }
 
+    /// Replaces the beginning of a buffer's contents.
+    pub fn write(&self, buffer: &wgpu::Buffer, bytes: &[u8]) {
+        self.queue.write_buffer(buffer, 0, bytes);
+    }
+
     /// Constants of a dispatch.
     pub fn uniform(&self, params: &impl bytemuck::NoUninit) -> Result<wgpu::Buffer, DeviceError> {
         let bytes = bytemuck::bytes_of(params);

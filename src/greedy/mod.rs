@@ -6,14 +6,14 @@ mod relaxed;
 
 pub use guard::GuardState;
 pub use orthogonal::{OrthogonalParams, orthogonal};
-pub use relaxed::{RelaxedBackends, RelaxedParams, relaxed};
+pub use relaxed::{Backends, RelaxedParams, relaxed};
 
 use crate::network::{Network, Neuron};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Why a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stopped {
     /// All neurons asked for were found.
@@ -28,6 +28,21 @@ pub enum Stopped {
     Interrupted,
 }
 
+impl Stopped {
+    /// For people.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Stopped::Neurons => "All neurons asked for were found.",
+            Stopped::Tolerance => "The tolerance was reached.",
+            Stopped::NoCandidate => "No candidate was left that adds anything but rounding.",
+            Stopped::QuadratureLimit => {
+                "It ended where no candidate lowers the loss on independent points: the quadrature is the limit."
+            }
+            Stopped::Interrupted => "It was interrupted.",
+        }
+    }
+}
+
 /// What a run must know to go on from its middle by the very operations that led there.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
@@ -35,8 +50,8 @@ pub struct State {
     pub neurons: Vec<Neuron>,
     /// ⟨∇L(u_(n−1)), g_n⟩ of each.
     pub scores: Vec<f64>,
-    /// The coefficients, where they do not follow from the neurons and scores.
-    pub coefficients: Vec<f64>,
+    /// α of each step of the relaxed algorithm.
+    pub steps: Vec<f64>,
     /// After how many neurons the projection changed to orthogonal values, if it did.
     pub orthogonal_from: Option<usize>,
     /// What the guard remembers.

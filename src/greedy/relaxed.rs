@@ -35,8 +35,8 @@ pub struct RelaxedParams<'a> {
     pub start: Option<&'a State>,
 }
 
-/// The backends of a relaxed run.
-pub struct RelaxedBackends<'a> {
+/// The losses of a run, each with whatever does its sums.
+pub struct Backends<'a> {
     /// The loss that is minimised.
     pub training: &'a mut AnyBackend,
     /// The same loss on fewer points, which finds the candidates worth a closer look.
@@ -48,16 +48,15 @@ pub struct RelaxedBackends<'a> {
 /// g_n = argmax |⟨g, ∇L(u_(n−1))⟩| over ±𝔻, u_n = (1 − α_n) u_(n−1) − M α_n g_n: a convex combination of
 /// ±M g, whatever the loss, as long as it is convex.
 pub fn relaxed(
-    mut backends: RelaxedBackends,
+    mut backends: Backends,
     params: &RelaxedParams,
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
     let mut network = Network::zero(backends.training.activation(), params.center.len());
     let mut state = State::default();
     if let Some(start) = params.start {
-        network.neurons = start.neurons.clone();
-        network.coefficients = start.coefficients.clone();
         state = start.clone();
+        network = backends.replay(&network, params.radius, start)?;
     }
     let mut timings = Timings::default();
     let mut grid = (params.grid)(0);
@@ -70,6 +69,7 @@ pub fn relaxed(
             grid = (params.grid)(network.len() as u64);
         }
         let started = Instant::now();
+        backends.refresh(&network)?;
         let (neuron, score) = backends.best(&network, &grid, params.center)?;
         timings.argmax += started.elapsed();
         if !score.is_finite() {
@@ -93,7 +93,7 @@ pub fn relaxed(
         timings.projection += started.elapsed();
         state.neurons.push(neuron);
         state.scores.push(score);
-        state.coefficients = network.coefficients.clone();
+        state.steps.push(alpha);
         let last = n == params.neurons;
         let (mut loss, mut validation_loss) = (f64::NAN, None);
         if last || (params.reported)(n) {
@@ -125,7 +125,41 @@ pub fn relaxed(
     })
 }
 
-impl RelaxedBackends<'_> {
+impl Backends<'_> {
+    /// Backends may update u at the points by the neuron added last. At n = 1, 2, 4, … they evaluate
+    /// it anew, so that rounding does not pile up and a resumed run need only repeat what came after.
+    fn refresh(&mut self, u: &Network) -> Result<(), SolveError> {
+        match u.len().is_power_of_two() {
+            true => self.visit(&Network::zero(u.activation, u.dimension)),
+            false => Ok(()),
+        }
+    }
+
+    /// Has the backends evaluate u.
+    fn visit(&mut self, u: &Network) -> Result<(), SolveError> {
+        let nothing = Candidates::List(&[]);
+        self.training.gradient(u, nothing)?;
+        if let Some(scout) = &mut self.scout {
+            scout.gradient(u, nothing)?;
+        }
+        Ok(())
+    }
+
+    /// Repeats the steps of an interrupted run, with u at the points updated as it was there.
+    fn replay(&mut self, zero: &Network, radius: f64, start: &State) -> Result<Network, SolveError> {
+        let mut network = zero.clone();
+        let count = start.neurons.len();
+        let steps = start.neurons.iter().zip(&start.scores).zip(&start.steps);
+        for ((neuron, score), &alpha) in steps {
+            network = moved(&network, neuron, -radius * score.signum(), alpha);
+            if 2 * network.len() > count {
+                self.refresh(&network)?;
+                self.visit(&network)?;
+            }
+        }
+        Ok(network)
+    }
+
     /// The candidate with the largest |score|, and the score.
     fn best(&mut self, u: &Network, grid: &Grid, center: &[f64]) -> Result<(Neuron, f64), SolveError> {
         let neuron = |index: usize| grid.neuron(index);

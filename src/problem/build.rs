@@ -5,7 +5,7 @@ use super::equation;
 use super::file::{File, Formulation};
 use super::settings::{Overrides, Purpose};
 use super::source::{Source, count, finite};
-use super::{Algorithm, PenaltySpec, Problem, ProblemError};
+use super::{Algorithm, PenaltySpec, Problem, ProblemError, Words};
 use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
@@ -17,6 +17,8 @@ pub(super) type Built<T> = Result<T, ProblemError>;
 
 /// More dimensions than any rule here can fill.
 const MAX_DIMENSION: i64 = 100;
+/// More points take hours for a single pass.
+pub(super) const MAX_POINTS: usize = 10_000_000_000;
 pub(super) const MAX_COUNT: i64 = 1_000_000_000_000;
 pub(super) const MAX_NEURONS: i64 = 65_536;
 
@@ -205,6 +207,7 @@ impl<'a> Builder<'a> {
             dictionary,
             quadrature,
             settings,
+            words: Words::of(file, order / 2),
             warnings: self.warnings,
             terms,
             penalties,

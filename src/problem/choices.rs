@@ -1,6 +1,6 @@
 //! The parts of a problem file that say how it is solved: domain, dictionary, points, algorithm.
 
-use super::build::{Builder, Built, MAX_COUNT, MAX_NEURONS, constant_for};
+use super::build::{Builder, Built, MAX_COUNT, MAX_NEURONS, MAX_POINTS, constant_for};
 use super::file::{self, Count, DirectionKind, File, Formulation, OneOrMany, RuleKind, Shape};
 use super::settings::{Dictionary, Overrides, Quadrature, Settings};
 use super::source::{Source, count, interval, optional_count, positive};
@@ -210,8 +210,25 @@ impl Builder<'_> {
                 seed,
             },
         };
-        PointSet::new(&self.domain, Region::Interior, rule, 0)
-            .map_err(|error| source.error("quadrature.rule", given.rule.span(), error.to_string()))?;
+        let key = if gauss {
+            "quadrature.cells"
+        } else {
+            "quadrature.points"
+        };
+        let span = given.points.as_ref().map(Spanned::span);
+        let span = span.or(given.cells.as_ref().map(Spanned::span));
+        let span = span.unwrap_or(given.rule.span());
+        let set = PointSet::new(&self.domain, Region::Interior, rule, 0)
+            .map_err(|error| source.error(key, span.clone(), error.to_string()))?;
+        if set.len() > MAX_POINTS {
+            let message = format!(
+                "{:.0e} points: one pass over them would take about {:.0} hours at a microsecond each",
+                set.len() as f64,
+                set.len() as f64 / 3.6e9
+            );
+            let help = format!("at most {:.0e} are accepted", MAX_POINTS as f64);
+            return Err(source.error(key, span, message).help(help));
+        }
         let boundary_points = match optional_count(
             source,
             "quadrature.boundary_points",
@@ -276,6 +293,10 @@ impl Builder<'_> {
         let given = &file.solver;
         let seed = optional_count(source, "solver.seed", &given.seed, 0, i64::MAX)?.unwrap_or(0);
         let in_file = count(source, "solver.neurons", &given.neurons, 1, MAX_NEURONS)?;
+        if let Some(neurons) = overrides.neurons.filter(|n| *n > MAX_NEURONS as usize) {
+            let message = format!("--neurons {neurons}: at most {MAX_NEURONS} are accepted");
+            return Err(ProblemError::new(source.name, message));
+        }
         Ok(Settings {
             algorithm: given
                 .algorithm

@@ -8,10 +8,12 @@ mod file;
 mod settings;
 mod source;
 mod terms;
+mod words;
 
 pub use error::ProblemError;
 pub use file::{Algorithm, Condition, DirectionKind, Formulation, ProjectionKind, StepRule};
 pub use settings::{Dictionary, Overrides, Purpose, Quadrature, Settings};
+pub use words::Words;
 
 use crate::domain::{Domain, Region};
 use crate::expression::{Ast, Graph, NodeId};
@@ -39,6 +41,8 @@ pub struct Problem {
     pub quadrature: Quadrature,
     /// The algorithm.
     pub settings: Settings,
+    /// The equation told back.
+    pub words: Words,
     /// Things the user should know, although the problem can be solved.
     pub warnings: Vec<String>,
     terms: Vec<TermSpec>,

@@ -1,22 +1,20 @@
 //! From a problem to a report: points, backend, algorithm and errors put together.
 
-use crate::backend::{
-    AnyBackend, AxisBins, CpuBackend, CpuOptions, GpuBackend, GpuOptions, MomentBackend, MomentTables,
-    PassOptions, PrecisionChoice, TableStore,
-};
-use crate::domain::Domain;
+mod backends;
+mod resources;
+
+pub use backends::table_axes;
+pub use resources::{Memory, candidates, estimated_seconds, require_memory};
+
+use crate::backend::{PrecisionChoice, TableStore};
 use crate::error::SolveError;
-use crate::gpu::{self, Gpu};
-use crate::greedy::{self, OrthogonalParams, Outcome, RelaxedBackends, RelaxedParams, State, Step};
-use crate::loss::Loss;
+use crate::greedy::{self, Backends, OrthogonalParams, Outcome, RelaxedParams, State, Step};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
-use crate::points::Rule;
 use crate::problem::{Algorithm, DirectionKind, Problem, Purpose};
 use crate::report::{Report, Row, Seconds};
 use crate::search;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Where the sums over the points are done.
@@ -83,11 +81,12 @@ pub fn run(
 ) -> Result<(Report, Network), SolveError> {
     let started = Instant::now();
     let neurons = problem.settings.neurons;
-    let gpu = open_gpu(options)?;
+    require_memory(problem)?;
+    let gpu = backends::open_gpu(options)?;
     // The validation points first: what they need in the making is given back before the training
     // points need theirs.
     let mut validation = match problem.settings.guard {
-        true => Some(backend(
+        true => Some(backends::backend(
             problem,
             Purpose::Validation,
             gpu.as_ref(),
@@ -96,7 +95,11 @@ pub fn run(
         )?),
         false => None,
     };
-    let mut training = backend(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
+    let mut training = backends::backend(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
+    let mut scout = match problem.settings.algorithm {
+        Algorithm::Rga => backends::scout(problem, gpu.as_ref(), options)?,
+        Algorithm::Oga => None,
+    };
     let points_time = started.elapsed();
     let meter = ErrorMeter::new(problem, neurons)?;
     let mut rows: Vec<Row> = Vec::new();
@@ -144,8 +147,11 @@ pub fn run(
     };
     let outcome = solve(
         problem,
-        &mut *training,
-        validation.as_deref_mut(),
+        Backends {
+            training: &mut *training,
+            validation: validation.as_deref_mut(),
+            scout: scout.as_deref_mut(),
+        },
         (start, &options.rows_at),
         &mut observe,
     )?;
@@ -171,7 +177,7 @@ pub fn run(
         backend: place.backend.to_string(),
         adapter: place.adapter,
         precision: place.precision.to_string(),
-        coefficients: "host f64",
+        coefficients: "host f64".to_string(),
         seed: problem.settings.seed,
         dimension: problem.dimension(),
         points: training.points(),
@@ -199,127 +205,6 @@ pub fn run(
 /// Whether n is reported: powers of two, the last, and those asked for.
 fn is_row(n: usize, last: usize, rows_at: &[usize]) -> bool {
     n.is_power_of_two() || n == last || rows_at.contains(&n)
-}
-
-/// The GPU of the run, if it has one. CPU or GPU is decided here and nowhere else.
-fn open_gpu(options: &RunOptions) -> Result<Option<Arc<Gpu>>, SolveError> {
-    let choice = gpu::AdapterChoice {
-        name: options.adapter.clone(),
-        software: options.backend == BackendChoice::Gpu || options.adapter.is_some(),
-    };
-    let opened = match options.backend {
-        BackendChoice::Cpu => return Ok(None),
-        BackendChoice::Auto | BackendChoice::Gpu => {
-            gpu::choose(&choice).and_then(|adapter| Gpu::open(&adapter))
-        }
-    };
-    match opened {
-        Ok(gpu) => Ok(Some(Arc::new(gpu))),
-        // Without a GPU the CPU serves, unless a GPU was asked for.
-        Err(_) if options.backend == BackendChoice::Auto && options.adapter.is_none() => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn backend(
-    problem: &Problem,
-    purpose: Purpose,
-    gpu: Option<&Arc<Gpu>>,
-    options: &RunOptions,
-    observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
-) -> Result<Box<AnyBackend>, SolveError> {
-    let loss = problem.loss(problem.settings.neurons, purpose)?;
-    let activation = problem.dictionary.activation;
-    let cpu = CpuOptions {
-        cache_bytes: problem.quadrature.cache_bytes,
-    };
-    if let Some((power, axes)) = table_axes(problem, &loss) {
-        let spec = TableSpec { purpose, power, axes };
-        let passes = PassOptions {
-            gpu,
-            store: options.tables.as_ref().filter(|_| purpose == Purpose::Training),
-        };
-        return Ok(Box::new(moment_backend(problem, loss, spec, passes, observer)?));
-    }
-    Ok(match gpu {
-        None => Box::new(CpuBackend::new(loss, activation, cpu)?),
-        Some(gpu) => {
-            let options = GpuOptions {
-                precision: options.precision,
-                resident_bytes: problem.quadrature.cache_bytes / 2,
-                cpu,
-            };
-            Box::new(GpuBackend::new(
-                Arc::clone(gpu),
-                loss,
-                &problem.domain,
-                activation,
-                options,
-            )?)
-        }
-    })
-}
-
-/// Below this many points a table has more cells than it saves.
-const TABLES_FROM: usize = 20_000;
-/// Tables larger than this are not made.
-const TABLE_BYTES: usize = 4 << 30;
-
-/// The power and bins of moment tables, where these are the better way: neurons along several axes.
-pub fn table_axes(problem: &Problem, loss: &Loss) -> Option<(usize, Vec<AxisBins>)> {
-    let power = problem.dictionary.activation.relu_power()?;
-    let term = loss.terms.first()?;
-    let axes = search::axis_bins(&problem.dictionary, &problem.domain, &problem.quadrature.rule);
-    let fits = problem.dictionary.directions == DirectionKind::Axes
-        && problem.dimension() > 1
-        && matches!(problem.domain, Domain::Box { .. })
-        && term.points.len() >= TABLES_FROM
-        && loss.is_quadratic()
-        && MomentTables::fits(term)
-        && axes.iter().all(|axis| axis.count <= usize::from(u16::MAX))
-        && MomentTables::bytes(power, &axes) <= TABLE_BYTES;
-    fits.then_some((power, axes))
-}
-
-struct TableSpec {
-    purpose: Purpose,
-    power: usize,
-    axes: Vec<AxisBins>,
-}
-
-fn moment_backend(
-    problem: &Problem,
-    mut loss: Loss,
-    spec: TableSpec,
-    options: PassOptions,
-    observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
-) -> Result<MomentBackend, SolveError> {
-    let inside = loss.terms.remove(0);
-    let mut pass = |options| {
-        let mut on_points = |done, total| observer(&Event::Points { done, total });
-        MomentTables::new(&inside, spec.power, spec.axes.clone(), options, &mut on_points)
-    };
-    let (tables, note) = match pass(options) {
-        Err(SolveError::Device(error)) => {
-            let note = format!("the pass over the points was done by the CPU, as the device failed: {error}");
-            (pass(PassOptions { gpu: None, ..options })?, Some(note))
-        }
-        made => (made?, None),
-    };
-    let tables = match spec.purpose {
-        Purpose::Training => tables,
-        _ => tables.to_single_precision(),
-    };
-    let rest = match loss.terms.is_empty() {
-        true => None,
-        false => {
-            let cpu = CpuOptions {
-                cache_bytes: problem.quadrature.cache_bytes,
-            };
-            Some(CpuBackend::new(loss, problem.dictionary.activation, cpu)?)
-        }
-    };
-    Ok(MomentBackend::new(tables, inside.points.len(), rest).with_notes(note))
 }
 
 fn measure(
@@ -353,8 +238,7 @@ fn not_finite_warning(rows: &[Row]) -> Option<String> {
 
 fn solve(
     problem: &Problem,
-    training: &mut AnyBackend,
-    validation: Option<&mut AnyBackend>,
+    backends: Backends,
     (start, rows_at): (Option<&State>, &[usize]),
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
@@ -372,12 +256,6 @@ fn solve(
     let fixed_grid = search::is_fixed(dictionary, problem.dimension());
     let reported = |n| is_row(n, usize::MAX, rows_at);
     if problem.settings.algorithm == Algorithm::Rga {
-        let mut scout = scout(problem)?;
-        let backends = RelaxedBackends {
-            training,
-            scout: scout.as_mut().map(|scout| scout as &mut AnyBackend),
-            validation,
-        };
         let params = RelaxedParams {
             neurons: problem.settings.neurons,
             radius: problem.settings.radius.unwrap_or(1.0),
@@ -406,28 +284,5 @@ fn solve(
         reported: &reported,
         start,
     };
-    greedy::orthogonal(training, validation, &params, observer)
-}
-
-/// With more points than this, candidates without a sweep are first looked at on a part of them: so many …
-const SCOUT_POINTS: usize = 8192;
-/// … or this part, if it is more.
-const SCOUT_PART: usize = 24;
-
-/// The loss on the first of the random points: good enough to tell which candidates deserve a closer look.
-fn scout(problem: &Problem) -> Result<Option<CpuBackend>, SolveError> {
-    let Rule::MonteCarlo { points, seed } = problem.quadrature.rule else {
-        return Ok(None);
-    };
-    if points <= SCOUT_POINTS || problem.dictionary.activation.relu_power().is_some() {
-        return Ok(None);
-    }
-    let mut fewer = problem.clone();
-    fewer.quadrature.rule = Rule::MonteCarlo {
-        points: SCOUT_POINTS.max(points / SCOUT_PART),
-        seed,
-    };
-    let loss = fewer.loss(problem.settings.neurons, Purpose::Training)?;
-    let activation = problem.dictionary.activation;
-    Ok(Some(CpuBackend::new(loss, activation, CpuOptions::default())?))
+    greedy::orthogonal(backends.training, backends.validation, &params, observer)
 }

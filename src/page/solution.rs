@@ -1,0 +1,252 @@
+//! The solution itself: a curve, a map, or slices and averages.
+
+use super::Named;
+use crate::domain::Domain;
+use crate::network::Network;
+use crate::plot::{Chart, HeatMap, Mark, Palette, Scale, Series};
+use crate::points::philox_uniforms;
+use crate::problem::Problem;
+use crate::sample;
+use crate::symbol::Symbol;
+
+/// Points of a curve.
+const CURVE: usize = 600;
+/// Points of a map, in each coordinate.
+const MAP: usize = 160;
+/// Coordinates that are shown one by one.
+const MOST_AXES: usize = 12;
+/// Values along a coordinate, and points over which the others are averaged.
+const STEPS: usize = 41;
+const AVERAGED: usize = 256;
+
+/// The large pictures and the small ones.
+pub(super) fn pictures(problem: &Problem, network: &Network) -> (Vec<Named>, Vec<Named>) {
+    match problem.dimension() {
+        1 => {
+            let (solution, error) = along_an_interval(problem, network);
+            let error = error.map(|error| Named::chart("error", error.draw()));
+            let solution = Named::chart("solution", solution.draw());
+            (
+                [Some(solution), error].into_iter().flatten().collect(),
+                Vec::new(),
+            )
+        }
+        2 => (maps(problem, network), Vec::new()),
+        _ => (maps(problem, network), axes(problem, network)),
+    }
+}
+
+fn maps(problem: &Problem, network: &Network) -> Vec<Named> {
+    let (solution, error) = over_a_square(problem, network);
+    let error = error.map(|error| Named::map("error", error));
+    [Some(Named::map("solution", solution)), error]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The solution of a problem in one dimension with the points where its neurons begin, and its error.
+pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option<Chart>) {
+    let (low, high) = problem.domain.extent(&[1.0]);
+    let mut knots: Vec<f64> = match network.activation.relu_power() {
+        Some(_) => network
+            .neurons
+            .iter()
+            .map(|neuron| -neuron.bias / neuron.omega[0])
+            .collect(),
+        None => Vec::new(),
+    };
+    knots.retain(|knot| (low..=high).contains(knot));
+    let even = (0..=CURVE).map(|i| low + (high - low) * i as f64 / CURVE as f64);
+    let mut x: Vec<f64> = even.chain(knots.iter().copied()).collect();
+    x.sort_by(f64::total_cmp);
+    let values = |x: &[f64]| sample::of_network(network, &[Symbol::value()], &[x.to_vec()]).swap_remove(0);
+    let pairs = |x: &[f64], y: Vec<f64>| x.iter().copied().zip(y).collect::<Vec<(f64, f64)>>();
+    let computed = values(&x);
+    let exact = sample::of_exact(problem, std::slice::from_ref(&x));
+    let mut series = Vec::new();
+    let mut add = |name: String, mark, color, points| {
+        series.push(Series {
+            name,
+            mark,
+            color,
+            points,
+        });
+    };
+    add("u".to_string(), Mark::Line, 0, pairs(&x, computed.clone()));
+    if let Some(exact) = &exact {
+        add("exact".to_string(), Mark::Dashed, 1, pairs(&x, exact.clone()));
+    }
+    if !knots.is_empty() {
+        let name = format!("grid points, where a neuron begins ({})", knots.len());
+        add(name, Mark::Dots, 2, pairs(&knots, values(&knots)));
+    }
+    let chart = |title: &str, series| Chart {
+        title: title.to_string(),
+        x_label: "x".to_string(),
+        x: Scale::Linear,
+        y: Scale::Linear,
+        series,
+        small: false,
+    };
+    let error = exact.map(|exact| {
+        let difference = computed.iter().zip(&exact).map(|(u, exact)| u - exact).collect();
+        let series = Series {
+            name: String::new(),
+            mark: Mark::Line,
+            color: 1,
+            points: pairs(&x, difference),
+        };
+        chart("Error u − exact", vec![series])
+    });
+    (chart("Solution", series), error)
+}
+
+/// The solution over the first two coordinates (the others at the centre), and its error.
+pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<HeatMap>) {
+    let dimension = problem.dimension();
+    let center = problem.domain.center();
+    let ends = |i: usize| problem.domain.extent(&unit(dimension, i));
+    let (first, second) = (ends(0), ends(1));
+    let place = |(low, high): (f64, f64), j: usize| low + (high - low) * (j as f64 + 0.5) / MAP as f64;
+    let mut coordinates: Vec<Vec<f64>> = center.iter().map(|&c| vec![c; MAP * MAP]).collect();
+    for index in 0..MAP * MAP {
+        coordinates[0][index] = place(first, index % MAP);
+        coordinates[1][index] = place(second, index / MAP);
+    }
+    let outside = |index: usize| match &problem.domain {
+        Domain::Box { .. } => false,
+        Domain::Ball { center, radius } => {
+            let from_center = coordinates.iter().zip(center).map(|(x, c)| x[index] - c);
+            from_center.map(|x| x * x).sum::<f64>() > radius * radius
+        }
+    };
+    let blank = |mut values: Vec<f64>| {
+        for (index, value) in values.iter_mut().enumerate() {
+            if outside(index) {
+                *value = f64::NAN;
+            }
+        }
+        values
+    };
+    let map = |title: String, values, palette| HeatMap {
+        title,
+        labels: match dimension {
+            2 => ["x".to_string(), "y".to_string()],
+            _ => ["x₁".to_string(), "x₂".to_string()],
+        },
+        lower: [first.0, second.0],
+        upper: [first.1, second.1],
+        counts: [MAP, MAP],
+        values,
+        palette,
+    };
+    let of = match dimension {
+        2 => "",
+        _ => ", the other coordinates at the centre",
+    };
+    let computed = sample::of_network(network, &[Symbol::value()], &coordinates).swap_remove(0);
+    let error = sample::of_exact(problem, &coordinates).map(|exact| {
+        let difference = computed.iter().zip(&exact).map(|(u, exact)| u - exact).collect();
+        map(
+            format!("Error u − exact{of}"),
+            blank(difference),
+            Palette::Diverging,
+        )
+    });
+    (
+        map(format!("Solution{of}"), blank(computed), Palette::Sequential),
+        error,
+    )
+}
+
+fn unit(dimension: usize, axis: usize) -> Vec<f64> {
+    let mut omega = vec![0.0; dimension];
+    omega[axis] = 1.0;
+    omega
+}
+
+/// For each coordinate the average over the others (of a box) and the slice through the centre.
+fn axes(problem: &Problem, network: &Network) -> Vec<Named> {
+    let shown = problem.dimension().min(MOST_AXES);
+    (0..shown)
+        .map(|axis| {
+            Named::chart(
+                &format!("axis-{}", axis + 1),
+                axis_chart(problem, network, axis).draw(),
+            )
+        })
+        .collect()
+}
+
+fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
+    let dimension = problem.dimension();
+    let (low, high) = problem.domain.extent(&unit(dimension, axis));
+    let places: Vec<f64> = (0..STEPS)
+        .map(|j| low + (high - low) * j as f64 / (STEPS - 1) as f64)
+        .collect();
+    let center = problem.domain.center();
+    let through_center: Vec<Vec<f64>> = (0..dimension)
+        .map(|i| {
+            if i == axis {
+                places.clone()
+            } else {
+                vec![center[i]; STEPS]
+            }
+        })
+        .collect();
+    let mut lines = vec![("through the centre", 0, through_center, 1)];
+    if let Domain::Box { lower, upper } = &problem.domain {
+        lines.push(("average", 2, spread(&places, axis, lower, upper), AVERAGED));
+    }
+    let mut series = Vec::new();
+    for (name, color, coordinates, averaged) in lines {
+        let mean = |values: Vec<f64>| -> Vec<(f64, f64)> {
+            let means = values
+                .chunks(averaged)
+                .map(|row| row.iter().sum::<f64>() / averaged as f64);
+            places.iter().copied().zip(means).collect()
+        };
+        let computed = sample::of_network(network, &[Symbol::value()], &coordinates).swap_remove(0);
+        let exact = sample::of_exact(problem, &coordinates);
+        series.push(Series {
+            name: name.to_string(),
+            mark: Mark::Line,
+            color,
+            points: mean(computed),
+        });
+        series.extend(exact.map(|exact| Series {
+            name: "exact".to_string(),
+            mark: Mark::Dashed,
+            color: color + 1,
+            points: mean(exact),
+        }));
+    }
+    Chart {
+        title: format!("x[{}]", axis + 1),
+        x_label: String::new(),
+        x: Scale::Linear,
+        y: Scale::Linear,
+        series,
+        small: true,
+    }
+}
+
+/// For each place along an axis the same random points in the other coordinates.
+fn spread(places: &[f64], axis: usize, lower: &[f64], upper: &[f64]) -> Vec<Vec<f64>> {
+    const STREAM: u32 = 8;
+    let mut columns = vec![Vec::with_capacity(places.len() * AVERAGED); lower.len()];
+    for &place in places {
+        for index in 0..AVERAGED {
+            let point = philox_uniforms(0, STREAM, index as u64, lower.len());
+            for (i, column) in columns.iter_mut().enumerate() {
+                column.push(if i == axis {
+                    place
+                } else {
+                    lower[i] + (upper[i] - lower[i]) * point[i]
+                });
+            }
+        }
+    }
+    columns
+}

@@ -1,0 +1,65 @@
+//! Values of networks and formulas at listed points: for files, tables and pictures.
+
+use crate::evaluate::{EvaluationScratch, Evaluator};
+use crate::expression::{MultiIndex, Program, Workspace};
+use crate::network::Network;
+use crate::points::{TILE, Tile};
+use crate::problem::Problem;
+use crate::symbol::Symbol;
+use rayon::prelude::*;
+
+/// The Laplacian in d dimensions.
+pub fn laplacian(dimension: usize) -> Symbol {
+    Symbol::new((0..dimension).map(|i| (1.0, MultiIndex::new([i, i]))).collect())
+}
+
+/// u under each symbol at every point; `coordinates[i]` holds the i-th coordinate of every point.
+pub fn of_network(network: &Network, symbols: &[Symbol], coordinates: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let evaluator = Evaluator::new(network);
+    in_tiles(coordinates, symbols.len(), |tile| {
+        evaluator.jets(symbols, tile, &mut EvaluationScratch::default())
+    })
+}
+
+/// The exact solution at every point, if the problem has one.
+pub fn of_exact(problem: &Problem, coordinates: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let program = Program::new(&problem.graph, &[problem.exact?], problem.dimension(), &[]);
+    let mut columns = in_tiles(coordinates, 1, |tile| {
+        let mut values = vec![0.0; tile.len()];
+        let mut outputs = [values.as_mut_slice()];
+        program.evaluate(
+            &mut Workspace::default(),
+            &tile.columns(),
+            tile.len(),
+            &mut outputs,
+        );
+        vec![values]
+    });
+    columns.pop()
+}
+
+/// Columns of values, computed tile by tile.
+fn in_tiles(
+    coordinates: &[Vec<f64>],
+    columns: usize,
+    values: impl Fn(&Tile) -> Vec<Vec<f64>> + Sync,
+) -> Vec<Vec<f64>> {
+    let count = coordinates.first().map_or(0, Vec::len);
+    let starts: Vec<usize> = (0..count).step_by(TILE).collect();
+    let parts: Vec<Vec<Vec<f64>>> = starts
+        .into_par_iter()
+        .map(|start| {
+            let range = start..(start + TILE).min(count);
+            values(&Tile {
+                coordinates: coordinates
+                    .iter()
+                    .map(|column| column[range.clone()].to_vec())
+                    .collect(),
+                weights: vec![0.0; range.len()],
+            })
+        })
+        .collect();
+    (0..columns)
+        .map(|c| parts.iter().flat_map(|part| part[c].iter().copied()).collect())
+        .collect()
+}
