@@ -28,10 +28,14 @@ pub enum NetworkFileError {
     },
 }
 
+/// How half-written files begin; what a killed run leaves of them may be removed.
+pub const HALF_WRITTEN: &str = ".half-written-";
+
 /// Writes a file so that at every moment either the old or the new one is there, whole.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mut builder = tempfile::Builder::new();
+    builder.prefix(HALF_WRITTEN);
     #[cfg(unix)]
     {
         // As for any other file the user's mask decides; temporary files are private by default.

@@ -7,6 +7,7 @@ mod check;
 mod devices;
 mod evaluate;
 mod export;
+mod figures;
 mod output;
 mod progress;
 mod report;
@@ -96,7 +97,7 @@ impl ProblemArguments {
 /// Flags that say where the work is done.
 #[derive(Debug, Args)]
 struct BackendArguments {
-    /// auto takes a real GPU, else the CPU; gpu takes a software adapter, too.
+    /// auto takes a real GPU where there is work for one, else the CPU; gpu takes a software adapter, too.
     #[arg(long, value_enum, default_value = "auto", value_name = "auto|cpu|gpu")]
     backend: BackendName,
     /// Take the adapter whose name contains this (also: WGPU_ADAPTER_NAME, WGPU_BACKEND).
@@ -280,10 +281,24 @@ struct DevicesArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  greedy-pde reproduce table01
+  greedy-pde reproduce table03 --seeds 3 --max-neurons 128
+  greedy-pde reproduce comparison --max-neurons 128
+  greedy-pde reproduce figure-ex2
+
+Ends with exit code 1 if a row is worse than the paper's by more than its tolerance.")]
 struct ReproduceArguments {
-    /// table01 … table11, `comparison` (every method on example 1), or all.
-    #[arg(value_name = "TABLE|all")]
+    /// table01 … table11, all of them, `comparison` (every method on example 1), figure-ex2 or figure-ex6.
+    #[arg(value_name = "TABLE|all|comparison|FIGURE")]
     table: String,
+    /// The file of a figure (default: its name, with .svg).
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite an existing file.
+    #[arg(long)]
+    force: bool,
     /// Stop at this many neurons.
     #[arg(long, value_name = "N", value_parser = count)]
     max_neurons: Option<usize>,

@@ -5,7 +5,7 @@ use super::report::PAGE;
 use greedy_pde::backend::TableStore;
 use greedy_pde::greedy::{GuardState, State};
 use greedy_pde::network::Network;
-use greedy_pde::network_file;
+use greedy_pde::network_file::{self, HALF_WRITTEN};
 use greedy_pde::problem::Problem;
 use greedy_pde::report::{Report, Row};
 use greedy_pde::run::Progress;
@@ -69,6 +69,7 @@ impl Output {
             _ => None,
         };
         fs::create_dir_all(directory).map_err(|error| input("cannot be made", error))?;
+        remove_half_written(directory);
         let mut history = String::new();
         history.push_str(&Row::csv_header());
         history.push('\n');
@@ -173,6 +174,15 @@ impl Output {
             "{}: cannot be written: {error}; what was written before is kept",
             self.directory.join(name).display()
         ))
+    }
+}
+
+/// Removes what a killed run was about to write.
+fn remove_half_written(directory: &Path) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(HALF_WRITTEN)) {
+        // What cannot be removed does no harm.
+        let _ = fs::remove_file(entry.path());
     }
 }
 

@@ -1,5 +1,6 @@
 //! `greedy-pde reproduce`: the paper's tables, ours beside theirs.
 
+use super::figures::{self, FIGURES};
 use super::progress::ProgressLine;
 use super::tables::{MadeBy, TABLES, TableSpec};
 use super::{Failure, ReproduceArguments, baselines, table, use_threads};
@@ -19,12 +20,16 @@ pub(super) fn execute(arguments: &ReproduceArguments) -> Result<(), Failure> {
     if arguments.table == COMPARISON {
         return compare(arguments);
     }
+    if let Some(figure) = FIGURES.iter().find(|figure| figure.name == arguments.table) {
+        return figures::make(figure, arguments);
+    }
     let chosen: Vec<&TableSpec> = TABLES
         .iter()
         .filter(|spec| arguments.table == "all" || arguments.table == spec.name)
         .collect();
     if chosen.is_empty() {
-        let known: Vec<&str> = TABLES.iter().map(|spec| spec.name).collect();
+        let figures = FIGURES.iter().map(|figure| figure.name);
+        let known: Vec<&str> = TABLES.iter().map(|spec| spec.name).chain(figures).collect();
         return Err(Failure::Input(format!(
             "there is no `{}` here; there are {}, {COMPARISON} and all",
             arguments.table,

@@ -41,7 +41,7 @@ fn errors(run: &RunData) -> Vec<Series> {
         true => "relative excess",
         false => "energy norm",
     };
-    let columns: [(Column, Option<f64>); 3] = [
+    let mut columns: Vec<(Column, Option<f64>)> = vec![
         (("L²", |row| row.l2), order(problem, 0)),
         (("H¹", |row| row.h1), order(problem, 1)),
         (
@@ -50,12 +50,22 @@ fn errors(run: &RunData) -> Vec<Series> {
             order(problem, problem.order / 2).map(|order| if by_excess { 2.0 * order } else { order }),
         ),
     ];
+    if run.report.rows.iter().all(is_h1) {
+        columns.truncate(2);
+        columns[1].0.0 = "H¹, which is the energy norm";
+    }
     let mut series = Vec::new();
     for (color, ((name, value), order)) in columns.into_iter().enumerate() {
         let points = points(&run.report.rows, value);
         let Some(&(last, at_last)) = points.last() else {
             continue;
         };
+        series.push(Series {
+            name: name.to_string(),
+            mark: Mark::LineWithDots,
+            color,
+            points,
+        });
         if let (Some(order), true) = (order, last > 8.0) {
             let first = (last / 16.0).max(1.0);
             series.push(Series {
@@ -67,14 +77,13 @@ fn errors(run: &RunData) -> Vec<Series> {
                     .to_vec(),
             });
         }
-        series.push(Series {
-            name: name.to_string(),
-            mark: Mark::LineWithDots,
-            color,
-            points,
-        });
     }
     series
+}
+
+/// Whether the energy norm of the error is its H¹ norm.
+fn is_h1(row: &Row) -> bool {
+    matches!((row.h1, row.energy), (Some(h1), Some(energy)) if (h1 - energy).abs() <= 1e-6 * h1)
 }
 
 /// The order of convergence that theory promises in the norm of H^m: ½ + (2(k − m) + 1)/(2d) for ReLU^k by

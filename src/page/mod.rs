@@ -66,8 +66,8 @@ h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.1rem;margin:2rem 0 .6rem;borde
 .lead{color:var(--soft);margin:.2rem 0 1rem}\
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));gap:1rem}\
 .plots.small{grid-template-columns:repeat(auto-fit,minmax(min(100%,210px),1fr))}\
-.plots svg{width:100%;height:auto;display:block}\
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:14px}\
+.plots>div{max-width:640px}.plots svg{width:100%;height:auto;display:block}\
+.scroll{overflow-x:auto;margin-top:1rem}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:14px}\
 th,td{padding:.25rem .7rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}\
 .pairs td,.pairs th{text-align:left;white-space:normal;overflow-wrap:anywhere}.pairs th{font-weight:500;color:var(--soft)}\
 .warning{background:var(--warn);color:var(--warn-ink);padding:.5rem .8rem;border-radius:6px;margin:.4rem 0}\

@@ -195,12 +195,18 @@ fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
             }
         })
         .collect();
-    let mut lines = vec![("through the centre", 0, through_center, 1)];
+    let mut lines = vec![("centre", "exact", 0, through_center, 1)];
     if let Domain::Box { lower, upper } = &problem.domain {
-        lines.push(("average", 2, spread(&places, axis, lower, upper), AVERAGED));
+        lines.push((
+            "average",
+            "exact average",
+            2,
+            spread(&places, axis, lower, upper),
+            AVERAGED,
+        ));
     }
     let mut series = Vec::new();
-    for (name, color, coordinates, averaged) in lines {
+    for (name, exact_name, color, coordinates, averaged) in lines {
         let mean = |values: Vec<f64>| -> Vec<(f64, f64)> {
             let means = values
                 .chunks(averaged)
@@ -216,7 +222,7 @@ fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
             points: mean(computed),
         });
         series.extend(exact.map(|exact| Series {
-            name: "exact".to_string(),
+            name: exact_name.to_string(),
             mark: Mark::Dashed,
             color: color + 1,
             points: mean(exact),

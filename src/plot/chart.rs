@@ -174,14 +174,10 @@ fn grid(frame: &Frame, x: &Axis, y: &Axis, (x_count, y_count): (usize, usize), b
 
 /// A label with its power raised.
 pub(super) fn label_spans(label: &str) -> String {
+    let label = escaped(label).replace('-', "−");
     match label.split_once('^') {
-        Some((base, power)) => {
-            format!(
-                "{base}<tspan dy=\"-4\" font-size=\"9\">{}</tspan>",
-                power.replace('-', "−")
-            )
-        }
-        None => label.replace('-', "−"),
+        Some((base, power)) => format!("{base}<tspan dy=\"-4\" font-size=\"9\">{power}</tspan>"),
+        None => label,
     }
 }
 

@@ -16,7 +16,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The GPU of the run, if it has one. CPU or GPU is decided here and nowhere else.
-pub(super) fn open_gpu(options: &RunOptions) -> Result<Option<Arc<Gpu>>, SolveError> {
+pub(super) fn open_gpu(problem: &Problem, options: &RunOptions) -> Result<Option<Arc<Gpu>>, SolveError> {
+    // Finding a GPU takes longer than a small run.
+    if options.backend == BackendChoice::Auto && options.adapter.is_none() && is_small(problem)? {
+        return Ok(None);
+    }
     let choice = gpu::AdapterChoice {
         name: options.adapter.clone(),
         software: options.backend == BackendChoice::Gpu || options.adapter.is_some(),
@@ -72,6 +76,21 @@ pub(super) fn backend(
             )?)
         }
     })
+}
+
+/// Evaluations of a candidate at a point, below which a run is small.
+const SMALL_RUN: f64 = 1e10;
+
+/// Whether the CPU is done with a run before a GPU has been found.
+fn is_small(problem: &Problem) -> Result<bool, SolveError> {
+    let settings = &problem.settings;
+    let points = problem.loss(settings.neurons, Purpose::Training)?.points();
+    // A sweep takes all candidates of a direction at once.
+    let per_point = match problem.dictionary.activation.relu_power() {
+        Some(_) => problem.dictionary.candidates.min(problem.dimension() * 100),
+        None => super::candidates(problem),
+    };
+    Ok(points as f64 * per_point as f64 * (settings.neurons as f64) < SMALL_RUN)
 }
 
 /// Below this many points a table has more cells than it saves.

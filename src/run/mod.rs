@@ -82,7 +82,7 @@ pub fn run(
     let started = Instant::now();
     let neurons = problem.settings.neurons;
     require_memory(problem)?;
-    let gpu = backends::open_gpu(options)?;
+    let gpu = backends::open_gpu(problem, options)?;
     // The validation points first: what they need in the making is given back before the training
     // points need theirs.
     let mut validation = match problem.settings.guard {

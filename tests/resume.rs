@@ -1,0 +1,126 @@
+//! A run killed at any moment goes on to the same network, bit for bit.
+
+mod common;
+
+use common::{SMALL, greedy_pde, stderr, write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Kills per problem; there are four.
+const KILLS: u64 = 5;
+
+fn network(directory: &Path) -> Option<Vec<u8>> {
+    std::fs::read(directory.join("runs/small/network.safetensors")).ok()
+}
+
+/// Kills a run of the problem at random moments, resumes each, and compares.
+fn check(text: &str) {
+    let whole = tempfile::tempdir().unwrap();
+    write(whole.path(), text);
+    let started = Instant::now();
+    let output = greedy_pde(whole.path(), &["solve", "problem.toml", "-q", "--no-report"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let duration = started.elapsed();
+    let expected = network(whole.path()).unwrap();
+    let mut resumed_in_the_middle = 0;
+    for kill in 0..KILLS {
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), text);
+        // Spread over the run; where exactly, chance and the machine's load decide.
+        let part = (kill as f64 + 0.3 + 0.6 * f64::from(std::process::id() % 97) / 97.0) / KILLS as f64;
+        resumed_in_the_middle += usize::from(kill_after(directory.path(), duration.mul_f64(part)));
+        // And once more, soon after it has gone on.
+        kill_after(directory.path(), duration.mul_f64(0.2));
+        let output = greedy_pde(
+            directory.path(),
+            &["solve", "problem.toml", "-q", "--no-report", "--resume"],
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(
+            network(directory.path()).unwrap() == expected,
+            "kill {kill}, after {part:.2} of the run: another network"
+        );
+        let left: Vec<_> = std::fs::read_dir(directory.path().join("runs/small"))
+            .unwrap()
+            .filter(|entry| {
+                entry
+                    .as_ref()
+                    .unwrap()
+                    .file_name()
+                    .to_string_lossy()
+                    .starts_with('.')
+            })
+            .collect();
+        assert!(left.is_empty(), "half-written files are left: {left:?}");
+    }
+    assert!(resumed_in_the_middle > 0, "no run was killed in its middle");
+}
+
+/// Starts or resumes a run and kills it with no warning; whether a checkpoint was there by then.
+fn kill_after(directory: &Path, time: Duration) -> bool {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_greedy-pde"))
+        .args(["solve", "problem.toml", "-q", "--no-report", "--resume"])
+        .current_dir(directory)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(time);
+    // SIGKILL on Unix.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    directory.join("runs/small/checkpoint").exists() && network(directory).is_none()
+}
+
+#[test]
+fn orthogonal_greedy_by_cholesky() {
+    check(
+        &SMALL
+            .replace("cells = 100", "cells = 20000")
+            .replace("neurons = 20", "neurons = 300"),
+    );
+}
+
+#[test]
+fn orthogonal_greedy_with_a_penalty() {
+    check(
+        &SMALL
+            .replace(
+                "condition = \"neumann\"",
+                "condition = \"dirichlet\"\npenalty = \"1e-4\"",
+            )
+            .replace("cells = 100", "cells = 2000")
+            .replace("neurons = 20", "neurons = 200"),
+    );
+}
+
+#[test]
+fn random_directions_with_the_guard() {
+    check(
+        &SMALL
+            .replace("dimension = 1", "dimension = 3")
+            .replace("cos(pi*x)", "cos(pi*x)*cos(pi*y)*cos(pi*z)")
+            .replace("cells = 100", "cells = 14")
+            .replace(
+                "activation = \"relu^2\"",
+                "activation = \"relu^2\"\ncandidates = 60\nrefine = true",
+            )
+            .replace("neurons = 20", "neurons = 60"),
+    );
+}
+
+#[test]
+fn relaxed_greedy_with_a_potential() {
+    check(
+        &SMALL
+            .replace("dimension = 1", "dimension = 2")
+            .replace("reaction = \"1\"", "potential = \"cosh(u)\"")
+            .replace("cos(pi*x)", "cos(pi*x)*cos(pi*y)")
+            .replace(
+                "activation = \"relu^2\"",
+                "activation = \"sigmoid\"\ndirections = \"box\"\nweights = [-8.0, 8.0]\ncandidates = 24\noffsets = 24",
+            )
+            .replace("rule = \"gauss\"\ncells = 100", "rule = \"monte_carlo\"\npoints = 20000")
+            .replace("neurons = 20", "algorithm = \"rga\"\nradius = 8.0\nneurons = 150"),
+    );
+}
