@@ -212,33 +212,94 @@ fn an_output_directory_that_cannot_be_made() {
     );
 }
 
-/// Files changed at random places: an error message, never a panic.
 #[test]
-fn mutated_files_never_panic() {
-    use greedy_pde::problem::{Overrides, Problem};
-    let mut state = 12345u64;
-    let mut random = |below: usize| {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (state >> 33) as usize % below
-    };
-    for _ in 0..3000 {
-        let mut bytes = SMALL.as_bytes().to_vec();
-        for _ in 0..1 + random(4) {
-            let place = random(bytes.len());
-            match random(3) {
-                0 => bytes[place] = b" \"[]()=.-+*/^x09eu\n"[random(19)],
-                1 => {
-                    bytes.remove(place);
-                }
-                _ => bytes.insert(place, b" \"[]()=.-+*/^x09eu\n"[random(19)]),
-            }
-        }
-        if let Ok(text) = String::from_utf8(bytes)
-            && let Err(error) = Problem::from_toml(&text, "mutated", &Overrides::default())
-        {
-            assert!(error.to_string().starts_with("mutated"));
-        }
+fn more_points_than_anyone_can_wait_for_are_refused_with_the_time() {
+    expect(
+        "rule = \"gauss\"\ncells = 100",
+        "rule = \"halton\"\npoints = 1_000_000_000_000",
+        2,
+        &[
+            "problem.toml:21:",
+            "quadrature.points",
+            "1e12 points",
+            "278 hours",
+        ],
+    );
+    expect(
+        "cells = 100",
+        "cells = 100_000_000_000",
+        2,
+        &["problem.toml:21:", "quadrature.cells", "hours"],
+    );
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused_with_the_estimate() {
+    expect(
+        "activation = \"relu^2\"",
+        "activation = \"relu^2\"\ndirections = \"box\"\nweights = [-1.0, 1.0]\ncandidates = 10_000_000\noffsets = 1_000_000",
+        2,
+        &["GiB of memory", "are free", "candidates"],
+    );
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), SMALL);
+    let output = greedy_pde(
+        directory.path(),
+        &["check", "problem.toml", "--neurons", "1000000000"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("at most 65536"), "{}", stderr(&output));
+}
+
+/// A problem that takes long enough to be disturbed.
+#[cfg(unix)]
+fn long() -> String {
+    SMALL
+        .replace("cells = 100", "cells = 3000")
+        .replace("neurons = 20", "neurons = 1500")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_stops_the_run_and_keeps_what_was_written() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &long());
+    // No file may grow beyond 8 KiB: to the program it looks like a full disk.
+    let command = format!(
+        "trap '' XFSZ; ulimit -f 16; exec {} solve problem.toml -q",
+        env!("CARGO_BIN_EXE_greedy-pde")
+    );
+    let output = std::process::Command::new("bash")
+        .args(["-c", &command])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("what was written before is kept"), "{message}");
+    let history = std::fs::read_to_string(directory.path().join("runs/small/history.csv")).unwrap();
+    assert!(history.lines().count() > 20, "{history}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_vanished_output_directory_stops_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &long());
+    let child = std::process::Command::new(env!("CARGO_BIN_EXE_greedy-pde"))
+        .args(["solve", "problem.toml", "-q"])
+        .current_dir(directory.path())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let run = directory.path().join("runs/small");
+    while std::fs::read_to_string(run.join("history.csv")).map_or(0, |text| text.lines().count()) < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
+    // A checkpoint may be written at this very moment, and the directory with it.
+    while std::fs::remove_dir_all(&run).is_err() {}
+    let output = child.wait_with_output().unwrap();
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("runs/small"), "{message}");
 }

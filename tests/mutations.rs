@@ -175,3 +175,20 @@ proptest! {
         read(&file);
     }
 }
+
+#[test]
+fn what_the_fuzzers_began_with_passes() {
+    let mut count = 0;
+    for target in ["problem_file", "expression"] {
+        for entry in std::fs::read_dir(format!("fuzz/corpus/{target}")).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            let text = String::from_utf8_lossy(&bytes);
+            match target {
+                "expression" => drop(parse(&text)),
+                _ => drop(read(&text)),
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 10);
+}

@@ -26,29 +26,40 @@ pub(super) fn execute(arguments: &EvaluateArguments) -> Result<(), Failure> {
         symbols.push(laplacian(d));
         header.push("laplacian_u".to_string());
     }
-    let mut points = Points::open(&arguments.points, d)?;
-    let mut out = BufWriter::new(io::stdout().lock());
-    let mut write = |line: String| match writeln!(out, "{line}") {
+    let points = Points::open(&arguments.points, d)?;
+    let values = |chunk: &[Vec<f64>]| lines(&network, &symbols, chunk);
+    match write(&header.join(","), points, values) {
         // Whoever reads has had enough, as `head` does.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::Solve(format!("the values cannot be written: {error}"))),
-        Ok(()) => Ok(true),
-    };
-    if !write(header.join(","))? {
-        return Ok(());
+        Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(Stop::Output(error)) => Err(Failure::Solve(format!("the values cannot be written: {error}"))),
+        Err(Stop::Input(failure)) => Err(failure),
+        Ok(()) => Ok(()),
     }
-    while let Some(chunk) = points.chunk()? {
-        for line in lines(&network, &symbols, &chunk) {
-            if !write(line)? {
-                return Ok(());
-            }
+}
+
+/// Why writing ended.
+enum Stop {
+    Input(Failure),
+    Output(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Output(error)
+    }
+}
+
+/// Header and values on stdout, chunk by chunk.
+fn write(header: &str, mut points: Points, values: impl Fn(&[Vec<f64>]) -> Vec<String>) -> Result<(), Stop> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    writeln!(out, "{header}")?;
+    while let Some(chunk) = points.chunk().map_err(Stop::Input)? {
+        for line in values(&chunk) {
+            writeln!(out, "{line}")?;
         }
     }
-    drop(write);
-    out.flush().or_else(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(Failure::Solve(format!("the values cannot be written: {error}"))),
-    })
+    out.flush()?;
+    Ok(())
 }
 
 /// Points and values, line by line.

@@ -110,10 +110,8 @@ pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<H
     let (first, second) = (ends(0), ends(1));
     let place = |(low, high): (f64, f64), j: usize| low + (high - low) * (j as f64 + 0.5) / MAP as f64;
     let mut coordinates: Vec<Vec<f64>> = center.iter().map(|&c| vec![c; MAP * MAP]).collect();
-    for index in 0..MAP * MAP {
-        coordinates[0][index] = place(first, index % MAP);
-        coordinates[1][index] = place(second, index / MAP);
-    }
+    coordinates[0] = (0..MAP * MAP).map(|index| place(first, index % MAP)).collect();
+    coordinates[1] = (0..MAP * MAP).map(|index| place(second, index / MAP)).collect();
     let outside = |index: usize| match &problem.domain {
         Domain::Box { .. } => false,
         Domain::Ball { center, radius } => {
