@@ -15,7 +15,7 @@ const LBFGS_ITERATIONS: u64 = 5000;
 /// The paper does not name its momentum. With this usual one its figures come out; without any the
 /// errors are 6 to 25 times larger.
 const SGD: Method = Method::Sgd { momentum: 0.9 };
-/// A start that ends this many times worse than the best was caught in a poor local minimum.
+/// A start that ends this many times worse than the best was caught in a local minimum.
 const CAUGHT: f64 = 10.0;
 
 /// A problem with what training it needs.
@@ -109,7 +109,7 @@ fn mean_over_seeds(
             let caught = figures.iter().filter(|figure| **figure > CAUGHT * best).count();
             if caught > 0 {
                 eprintln!(
-                    "note: n = {n}, {column}: {caught} of {} starts ended in a poor local minimum",
+                    "note: n = {n}, {column}: {caught} of {} starts ended more than {CAUGHT} times worse than the best",
                     figures.len()
                 );
             }

@@ -1,6 +1,7 @@
 //! The pass over the points on a device.
 
-use super::tables::{AxisBins, Block, PLACES, PairTable, Sorted, axis_pairs, row_width};
+use super::block::{AxisBins, Block, PLACES, Sorted, row_width};
+use super::tables::{PairTable, axis_pairs};
 use crate::gpu::{DeviceError, Gpu, MomentsParams, Pass, Readback, moments_column_tile, moments_wgsl};
 use std::sync::Arc;
 

@@ -5,12 +5,14 @@
 //! Gram entry follows exactly from [tables](MomentTables), at a cost that does not depend on the number
 //! of points. Boundary terms, if there are any, are added the usual way.
 
+mod block;
 mod device;
 mod file;
 mod tables;
 
+pub use block::AxisBins;
 pub use file::TableStore;
-pub use tables::{AxisBins, MomentTables, PassOptions};
+pub use tables::{MomentTables, PassOptions};
 
 use super::{Backend, BackendReport, CpuBackend, LocalScore};
 use crate::activation::{Activation, falling_factorial};

@@ -1,0 +1,417 @@
+//! One term of the loss at its points: coefficients, channels, risk.
+
+use super::{Density, DensityLayout, Formula, TermSpec};
+use crate::domain::Domain;
+use crate::error::SolveError;
+use crate::expression::{Graph, MultiIndex, NodeId, Program, Workspace};
+use crate::points::{PointSet, PointsError, Rule, Tile};
+use crate::symbol::Symbol;
+
+/// A term with its points.
+#[derive(Debug, Clone)]
+pub struct Term {
+    /// Where the integral is taken.
+    pub points: PointSet,
+    /// The symbols of the jet.
+    pub symbols: Vec<Symbol>,
+    scale: f64,
+    kind: Kind,
+    program: Program,
+    names: Vec<String>,
+    potential: Option<Potential>,
+}
+
+/// How a density uses the columns of its program.
+#[derive(Debug, Clone)]
+enum Kind {
+    /// Columns of a_c and l_c for each symbol.
+    Energy {
+        quadratic: Vec<usize>,
+        load: Vec<Option<usize>>,
+    },
+    /// Columns of c_c for each symbol and of f.
+    Residual { coefficients: Vec<usize>, source: usize },
+}
+
+#[derive(Debug, Clone)]
+struct Potential {
+    name: String,
+    /// F, ∂F/∂u, ∂²F/∂u².
+    program: Program,
+}
+
+/// A tile of points with the term's coefficients there.
+#[derive(Debug, Clone, Default)]
+pub struct TermTile {
+    /// Coordinates and (scaled) weights.
+    pub tile: Tile,
+    columns: Vec<Vec<f64>>,
+}
+
+/// Collects formulas, each node once.
+#[derive(Default)]
+struct Columns {
+    nodes: Vec<NodeId>,
+    names: Vec<String>,
+}
+
+impl Columns {
+    fn place(&mut self, formula: &Formula) -> usize {
+        self.nodes
+            .iter()
+            .position(|&node| node == formula.node)
+            .unwrap_or_else(|| {
+                self.nodes.push(formula.node);
+                self.names.push(formula.name.clone());
+                self.nodes.len() - 1
+            })
+    }
+}
+
+impl Term {
+    pub(super) fn new(
+        graph: &mut Graph,
+        domain: &Domain,
+        spec: &TermSpec,
+        rule: Rule,
+        stream: u32,
+    ) -> Result<Self, PointsError> {
+        let dimension = domain.dimension();
+        let mut columns = Columns::default();
+        let (symbols, kind, potential) = match &spec.density {
+            Density::Energy { parts, potential } => {
+                let symbols = parts.iter().map(|(symbol, ..)| symbol.clone()).collect();
+                let kind = Kind::Energy {
+                    quadratic: parts.iter().map(|(_, a, _)| columns.place(a)).collect(),
+                    load: parts
+                        .iter()
+                        .map(|(_, _, l)| (graph.as_number(l.node) != Some(0.0)).then(|| columns.place(l)))
+                        .collect(),
+                };
+                (symbols, kind, potential.as_ref())
+            }
+            Density::Residual { parts, source } => {
+                let symbols = parts.iter().map(|(symbol, _)| symbol.clone()).collect();
+                let kind = Kind::Residual {
+                    coefficients: parts.iter().map(|(_, c)| columns.place(c)).collect(),
+                    source: columns.place(source),
+                };
+                (symbols, kind, None)
+            }
+        };
+        let potential = potential.map(|formula| {
+            let u = MultiIndex::default();
+            let slope = graph.differentiate_by_unknown(formula.node, &u);
+            let bend = graph.differentiate_by_unknown(slope, &u);
+            Potential {
+                name: formula.name.clone(),
+                program: Program::new(graph, &[formula.node, slope, bend], dimension, &[u]),
+            }
+        });
+        Ok(Self {
+            points: PointSet::new(domain, spec.region, rule, stream)?,
+            symbols,
+            scale: spec.scale,
+            kind,
+            program: Program::new(graph, &columns.nodes, dimension, &[]),
+            names: columns.names,
+            potential,
+        })
+    }
+
+    /// How many coefficient formulas there are.
+    pub(super) fn coefficients(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether the density is quadratic in the jet.
+    pub fn is_quadratic(&self) -> bool {
+        self.potential.is_none()
+    }
+
+    /// How the columns of [`weighted_columns`](Self::weighted_columns) make up the density.
+    pub fn layout(&self) -> DensityLayout {
+        let columns = self.names.len();
+        match &self.kind {
+            Kind::Energy { quadratic, load } => DensityLayout::Energy {
+                quadratic: quadratic.clone(),
+                load: load.clone(),
+                columns,
+            },
+            Kind::Residual { coefficients, source } => DensityLayout::Residual {
+                coefficients: coefficients.clone(),
+                source: *source,
+                columns: columns + 1,
+            },
+        }
+    }
+
+    /// The columns of the [layout](Self::layout) at the points of a tile.
+    pub fn weighted_columns(&self, tile: &TermTile) -> Vec<Vec<f64>> {
+        let weights = &tile.tile.weights;
+        match &self.kind {
+            Kind::Energy { .. } => tile
+                .columns
+                .iter()
+                .map(|column| column.iter().zip(weights).map(|(value, w)| value * w).collect())
+                .collect(),
+            Kind::Residual { .. } => {
+                let mut columns = tile.columns.clone();
+                columns.push(weights.iter().map(|w| 2.0 * w).collect());
+                columns
+            }
+        }
+    }
+
+    /// How many numbers a point has in an [embedding](Self::embed).
+    pub fn embedding_width(&self) -> usize {
+        match &self.kind {
+            Kind::Energy { quadratic, .. } => quadratic.len(),
+            Kind::Residual { .. } => 1,
+        }
+    }
+
+    /// Points and coefficients of a range of indices.
+    pub fn fill(
+        &self,
+        range: std::ops::Range<usize>,
+        workspace: &mut Workspace,
+        out: &mut TermTile,
+    ) -> Result<(), SolveError> {
+        self.points.fill(range, &mut out.tile);
+        let count = out.tile.len();
+        out.tile.weights.iter_mut().for_each(|w| *w *= self.scale);
+        out.columns.resize(self.names.len(), Vec::new());
+        out.columns
+            .iter_mut()
+            .for_each(|column| column.resize(count, 0.0));
+        let mut outputs: Vec<&mut [f64]> = out.columns.iter_mut().map(Vec::as_mut_slice).collect();
+        self.program
+            .evaluate(workspace, &out.tile.columns(), count, &mut outputs);
+        for (column, name) in out.columns.iter().zip(&self.names) {
+            require_finite(name, column, &out.tile)?;
+        }
+        if let Kind::Energy { quadratic, .. } = &self.kind {
+            for &column in quadratic {
+                require_convex(&self.names[column], &out.columns[column], &out.tile)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Channels of the gradient: ρ_c = w ∂φ/∂j_c at the jets of u. `jets` is overwritten.
+    pub fn gradient(
+        &self,
+        tile: &TermTile,
+        jets: &mut [Vec<f64>],
+        workspace: &mut Workspace,
+    ) -> Result<(), SolveError> {
+        let slope = self.potential_column(tile, &jets[0], 1, workspace)?;
+        self.apply(tile, jets, slope.as_deref(), true);
+        Ok(())
+    }
+
+    /// Channels of the curvature: w ∂²φ/∂j² applied to the jets of v, at the jets of u. `jets` (of v) is overwritten.
+    pub fn curvature(
+        &self,
+        tile: &TermTile,
+        at: Option<&[f64]>,
+        jets: &mut [Vec<f64>],
+        workspace: &mut Workspace,
+    ) -> Result<(), SolveError> {
+        let bend = match at {
+            Some(u) => self.potential_column(tile, u, 2, workspace)?,
+            None => None,
+        };
+        let product = bend.map(|bend| {
+            bend.iter()
+                .zip(&jets[0])
+                .map(|(f, v)| f * v)
+                .collect::<Vec<f64>>()
+        });
+        self.apply(tile, jets, product.as_deref(), false);
+        Ok(())
+    }
+
+    /// ∂ᵏF/∂uᵏ at the values of u, if there is a potential.
+    fn potential_column(
+        &self,
+        tile: &TermTile,
+        u: &[f64],
+        derivative: usize,
+        workspace: &mut Workspace,
+    ) -> Result<Option<Vec<f64>>, SolveError> {
+        let Some(potential) = &self.potential else {
+            return Ok(None);
+        };
+        let count = tile.tile.len();
+        let mut results = vec![vec![0.0; count]; 3];
+        let mut inputs = tile.tile.columns();
+        inputs.push(u);
+        let mut outputs: Vec<&mut [f64]> = results.iter_mut().map(Vec::as_mut_slice).collect();
+        potential
+            .program
+            .evaluate(workspace, &inputs, count, &mut outputs);
+        let column = results.swap_remove(derivative);
+        require_finite(&potential.name, &column, &tile.tile)?;
+        Ok(Some(column))
+    }
+
+    /// jets ← w (A jets + extra) − w l, the load l only if `with_load`.
+    fn apply(&self, tile: &TermTile, jets: &mut [Vec<f64>], extra: Option<&[f64]>, with_load: bool) {
+        let weights = &tile.tile.weights;
+        match &self.kind {
+            Kind::Energy { quadratic, load } => {
+                for (c, jet) in jets.iter_mut().enumerate() {
+                    let a = &tile.columns[quadratic[c]];
+                    for ((j, a), w) in jet.iter_mut().zip(a).zip(weights) {
+                        *j *= a * w;
+                    }
+                    if let (Some(column), true) = (load[c], with_load) {
+                        for ((j, l), w) in jet.iter_mut().zip(&tile.columns[column]).zip(weights) {
+                            *j -= l * w;
+                        }
+                    }
+                }
+                for ((j, extra), w) in jets[0].iter_mut().zip(extra.into_iter().flatten()).zip(weights) {
+                    *j += extra * w;
+                }
+            }
+            Kind::Residual { coefficients, source } => {
+                let mut residual = self.residual(tile, jets, coefficients, with_load.then_some(*source));
+                residual.iter_mut().zip(weights).for_each(|(r, w)| *r *= 2.0 * w);
+                for (jet, &c) in jets.iter_mut().zip(coefficients) {
+                    for ((j, r), c) in jet.iter_mut().zip(&residual).zip(&tile.columns[c]) {
+                        *j = r * c;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Σ c_c j_c − f.
+    fn residual(
+        &self,
+        tile: &TermTile,
+        jets: &[Vec<f64>],
+        coefficients: &[usize],
+        source: Option<usize>,
+    ) -> Vec<f64> {
+        let mut residual = match source {
+            Some(column) => tile.columns[column].iter().map(|f| -f).collect(),
+            None => vec![0.0; tile.tile.len()],
+        };
+        for (jet, &c) in jets.iter().zip(coefficients) {
+            for ((r, j), c) in residual.iter_mut().zip(jet).zip(&tile.columns[c]) {
+                *r += c * j;
+            }
+        }
+        residual
+    }
+
+    /// Σ w φ(x, jet).
+    pub fn risk(
+        &self,
+        tile: &TermTile,
+        jets: &[Vec<f64>],
+        workspace: &mut Workspace,
+    ) -> Result<f64, SolveError> {
+        let weights = &tile.tile.weights;
+        let mut density = match &self.kind {
+            Kind::Energy { quadratic, load } => {
+                let mut density = vec![0.0; tile.tile.len()];
+                for (c, jet) in jets.iter().enumerate() {
+                    let a = &tile.columns[quadratic[c]];
+                    for ((sum, a), j) in density.iter_mut().zip(a).zip(jet) {
+                        *sum += 0.5 * a * j * j;
+                    }
+                    if let Some(column) = load[c] {
+                        for ((sum, l), j) in density.iter_mut().zip(&tile.columns[column]).zip(jet) {
+                            *sum -= l * j;
+                        }
+                    }
+                }
+                density
+            }
+            Kind::Residual { coefficients, source } => {
+                let mut residual = self.residual(tile, jets, coefficients, Some(*source));
+                residual.iter_mut().for_each(|r| *r *= *r);
+                residual
+            }
+        };
+        if let Some(values) = self.potential_column(tile, &jets[0], 0, workspace)? {
+            density.iter_mut().zip(values).for_each(|(sum, f)| *sum += f);
+        }
+        Ok(density.iter().zip(weights).map(|(d, w)| d * w).sum())
+    }
+
+    /// Numbers whose scalar product is the curvature: ⟨∇²L v, g⟩ = embed(v) · embed(g).
+    pub fn embed(&self, tile: &TermTile, jets: &[Vec<f64>]) -> Vec<f64> {
+        let weights = &tile.tile.weights;
+        match &self.kind {
+            Kind::Energy { quadratic, .. } => jets
+                .iter()
+                .zip(quadratic)
+                .flat_map(|(jet, &a)| {
+                    jet.iter()
+                        .zip(&tile.columns[a])
+                        .zip(weights)
+                        .map(|((j, a), w)| j * (a * w).max(0.0).sqrt())
+                })
+                .collect(),
+            Kind::Residual { coefficients, .. } => self
+                .residual(tile, jets, coefficients, None)
+                .iter()
+                .zip(weights)
+                .map(|(r, w)| r * (2.0 * w).sqrt())
+                .collect(),
+        }
+    }
+
+    /// The channels ρ with ρ·jet(g) = values·embed(g).
+    pub fn embed_adjoint(&self, tile: &TermTile, values: &[f64]) -> Vec<Vec<f64>> {
+        let weights = &tile.tile.weights;
+        match &self.kind {
+            Kind::Energy { quadratic, .. } => quadratic
+                .iter()
+                .zip(values.chunks(weights.len()))
+                .map(|(&a, values)| {
+                    let a = &tile.columns[a];
+                    let scaled = values.iter().zip(a).zip(weights);
+                    scaled.map(|((v, a), w)| v * (a * w).max(0.0).sqrt()).collect()
+                })
+                .collect(),
+            Kind::Residual { coefficients, .. } => coefficients
+                .iter()
+                .map(|&c| {
+                    let c = &tile.columns[c];
+                    let scaled = values.iter().zip(c).zip(weights);
+                    scaled.map(|((v, c), w)| v * c * (2.0 * w).sqrt()).collect()
+                })
+                .collect(),
+        }
+    }
+}
+
+pub(crate) fn require_finite(name: &str, column: &[f64], tile: &Tile) -> Result<(), SolveError> {
+    match column.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(place) => Err(SolveError::NotFinite {
+            what: name.to_string(),
+            value: column[place],
+            point: tile.point(place),
+        }),
+    }
+}
+
+/// An energy whose quadratic part is negative somewhere has no minimum.
+fn require_convex(name: &str, column: &[f64], tile: &Tile) -> Result<(), SolveError> {
+    match column.iter().position(|&value| value < 0.0) {
+        None => Ok(()),
+        Some(place) => Err(SolveError::NotConvex {
+            what: name.to_string(),
+            value: column[place],
+            point: tile.point(place),
+        }),
+    }
+}

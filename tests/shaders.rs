@@ -1,0 +1,121 @@
+//! The shaders' text, checked without a device.
+
+mod common;
+
+use common::laws::problem;
+use greedy_pde::gpu::{self, Precision, Program, ProgramSpec};
+use greedy_pde::problem::Purpose;
+
+/// The shaders of several problems, in both precisions where there are both.
+fn specs() -> Vec<ProgramSpec> {
+    let mut specs = Vec::new();
+    for (dimension, formulation, activation) in [
+        (1, "energy", "relu^2"),
+        (10, "energy", "relu^2"),
+        (2, "fourth", "relu^3"),
+        (2, "residual", "relu^3"),
+        (2, "residual", "sigmoid"),
+        (3, "energy", "tanh"),
+    ] {
+        let problem = problem(dimension, formulation, activation);
+        let loss = problem.loss(8, Purpose::Training).unwrap();
+        for term in &loss.terms {
+            for precision in [Precision::F32, Precision::F64] {
+                if precision == Precision::F64 && problem.dictionary.activation.relu_power().is_none() {
+                    continue;
+                }
+                specs.push(ProgramSpec {
+                    precision,
+                    dimension,
+                    activation: problem.dictionary.activation,
+                    orders: term.symbols.iter().map(|symbol| symbol.order()).collect(),
+                    layout: term.layout(),
+                    offsets: 32,
+                });
+            }
+        }
+    }
+    specs
+}
+
+#[test]
+fn every_shader_compiles() {
+    for spec in specs() {
+        for program in Program::ALL {
+            compiles(&program.wgsl(&spec));
+        }
+    }
+    for power in 1..=3 {
+        compiles(&gpu::moments_wgsl(power));
+    }
+}
+
+fn compiles(text: &str) {
+    let module =
+        naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
+    let mut validator = naga::valid::Validator::new(
+        naga::valid::ValidationFlags::all(),
+        naga::valid::Capabilities::FLOAT64,
+    );
+    validator
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
+}
+
+#[test]
+fn uniforms_have_the_same_layout_on_both_sides() {
+    use gpu::{ChannelsParams, JetsParams, RefineParams, RiskParams, ScoreParams};
+    use std::mem::offset_of;
+    let spec = &specs()[0];
+    let check = |program: Program, name: &str, size: usize, host: &[(&str, usize)]| {
+        let module = naga::front::wgsl::parse_str(&program.wgsl(spec)).unwrap();
+        let (_, found) = module
+            .types
+            .iter()
+            .find(|(_, ty)| ty.name.as_deref() == Some(name))
+            .unwrap();
+        let naga::TypeInner::Struct { members, span } = &found.inner else {
+            panic!("{name} is not a struct");
+        };
+        assert_eq!(*span as usize, size);
+        let device: Vec<(&str, usize)> = members
+            .iter()
+            .map(|m| (m.name.as_deref().unwrap(), m.offset as usize))
+            .collect();
+        assert_eq!(device, host, "{name}");
+    };
+    macro_rules! check {
+        ($program:ident, $name:ident, $($field:ident),+) => {
+            check(Program::$program, stringify!($name), size_of::<$name>(), &[$((stringify!($field), offset_of!($name, $field))),+])
+        };
+    }
+    check!(Jets, JetsParams, stride, first, last, clear);
+    check!(Channels, ChannelsParams, stride, with_load);
+    check!(Risk, RiskParams, stride);
+    check!(Score, ScoreParams, stride, blocks);
+    check!(Refine, RefineParams, stride, blocks);
+}
+
+/// llvmpipe 22.3 silently ends an invocation's loops after about 65,535 trips in all.
+#[test]
+fn no_invocation_loops_too_long() {
+    let per_lane = gpu::BLOCK / gpu::WORKGROUP;
+    for spec in specs() {
+        let (d, c) = (spec.dimension, spec.orders.len());
+        let top = spec.orders.iter().max().unwrap() + 1;
+        // Powers of ReLU, or one polynomial per order in the value of a smooth activation.
+        let polynomials = spec.activation.derivative_polynomials();
+        let derivative = polynomials.iter().map(|row| row.len()).max().unwrap_or(4) + 1;
+        let response = if polynomials.is_empty() {
+            8
+        } else {
+            top * derivative
+        };
+        let score = per_lane * (d + c + spec.offsets / 4 * (response + 1)) + spec.offsets * gpu::WORKGROUP;
+        let refine = per_lane * (d * d + 3 * derivative) + spec.refine_sums() * gpu::WORKGROUP;
+        let jets = 256 * (d + c * (derivative + 1));
+        for trips in [score, refine, jets] {
+            assert!(trips < 50_000, "{trips} trips in {spec:?}");
+        }
+    }
+}
