@@ -208,7 +208,11 @@ fn check_says_what_would_be_solved() {
     let text = String::from_utf8(output.stdout).unwrap();
     for word in [
         "(-1, 1)",
-        "energy of order 2",
+        "−Δu + u = f",
+        "f such that u = cos(pi*x) solves it",
+        "natural on all of the boundary",
+        "less than a second",
+        "KiB for points",
         "200 in 1 term",
         "9 neurons",
         "candidates",

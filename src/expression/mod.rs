@@ -5,6 +5,7 @@
 //! text; the [graph](Graph) holds every sub-expression once, so that differentiation and evaluation
 //! share work; the [program](Program) is the graph laid out as a list of vector instructions.
 
+mod derivative;
 mod graph;
 mod lower;
 mod parse;

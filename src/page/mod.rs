@@ -90,7 +90,7 @@ pub fn page(run: &RunData) -> Page {
     }
     section("Solution", &solution, "plots", &mut html);
     if !small.is_empty() {
-        let heading = "One coordinate at a time: averaged over the others, and through the centre";
+        let heading = "One coordinate at a time: a section, and the average over the others";
         section(heading, &small, "plots small", &mut html);
     }
     section("Convergence", &convergence, "plots", &mut html);

@@ -102,14 +102,14 @@ pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option
     (chart("Solution", series), error)
 }
 
-/// The solution over the first two coordinates (the others at the centre), and its error.
+/// The solution over the first two coordinates (a section, if there are more), and its error.
 pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<HeatMap>) {
     let dimension = problem.dimension();
-    let center = problem.domain.center();
+    let middle = section_point(&problem.domain);
     let ends = |i: usize| problem.domain.extent(&unit(dimension, i));
     let (first, second) = (ends(0), ends(1));
     let place = |(low, high): (f64, f64), j: usize| low + (high - low) * (j as f64 + 0.5) / MAP as f64;
-    let mut coordinates: Vec<Vec<f64>> = center.iter().map(|&c| vec![c; MAP * MAP]).collect();
+    let mut coordinates: Vec<Vec<f64>> = middle.iter().map(|&c| vec![c; MAP * MAP]).collect();
     coordinates[0] = (0..MAP * MAP).map(|index| place(first, index % MAP)).collect();
     coordinates[1] = (0..MAP * MAP).map(|index| place(second, index / MAP)).collect();
     let outside = |index: usize| match &problem.domain {
@@ -141,7 +141,10 @@ pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<H
     };
     let of = match dimension {
         2 => "",
-        _ => ", the other coordinates at the centre",
+        _ => match problem.domain {
+            Domain::Box { .. } => ", other coordinates at ⅓",
+            Domain::Ball { .. } => ", other coordinates at the centre",
+        },
     };
     let computed = sample::of_network(network, &[Symbol::value()], &coordinates).swap_remove(0);
     let error = sample::of_exact(problem, &coordinates).map(|exact| {
@@ -158,13 +161,22 @@ pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<H
     )
 }
 
+/// Where sections are taken: the centre of a ball; a third of the way along each side of a box, as
+/// products of waves vanish at its centre.
+fn section_point(domain: &Domain) -> Vec<f64> {
+    match domain {
+        Domain::Box { lower, upper } => lower.iter().zip(upper).map(|(l, u)| l + (u - l) / 3.0).collect(),
+        Domain::Ball { center, .. } => center.clone(),
+    }
+}
+
 fn unit(dimension: usize, axis: usize) -> Vec<f64> {
     let mut omega = vec![0.0; dimension];
     omega[axis] = 1.0;
     omega
 }
 
-/// For each coordinate the average over the others (of a box) and the slice through the centre.
+/// For each coordinate the average over the others (of a box) and a section.
 fn axes(problem: &Problem, network: &Network) -> Vec<Named> {
     let shown = problem.dimension().min(MOST_AXES);
     (0..shown)
@@ -183,17 +195,17 @@ fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
     let places: Vec<f64> = (0..STEPS)
         .map(|j| low + (high - low) * j as f64 / (STEPS - 1) as f64)
         .collect();
-    let center = problem.domain.center();
-    let through_center: Vec<Vec<f64>> = (0..dimension)
+    let middle = section_point(&problem.domain);
+    let section: Vec<Vec<f64>> = (0..dimension)
         .map(|i| {
             if i == axis {
                 places.clone()
             } else {
-                vec![center[i]; STEPS]
+                vec![middle[i]; STEPS]
             }
         })
         .collect();
-    let mut lines = vec![("centre", "exact", 0, through_center, 1)];
+    let mut lines = vec![("section", "exact", 0, section, 1)];
     if let Domain::Box { lower, upper } = &problem.domain {
         lines.push((
             "average",
