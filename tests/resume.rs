@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Kills per problem; there are four.
+/// Kills per problem; there are five.
 const KILLS: u64 = 5;
 
 fn network(directory: &Path) -> Option<Vec<u8>> {
@@ -122,5 +122,21 @@ fn relaxed_greedy_with_a_potential() {
             )
             .replace("rule = \"gauss\"\ncells = 100", "rule = \"monte_carlo\"\npoints = 20000")
             .replace("neurons = 20", "algorithm = \"rga\"\nradius = 8.0\nneurons = 150"),
+    );
+}
+
+#[test]
+fn orthogonal_greedy_with_newtons_method() {
+    check(
+        &SMALL
+            .replace("dimension = 1", "dimension = 2")
+            .replace("reaction = \"1\"", "potential = \"cosh(u)\"")
+            .replace("cos(pi*x)", "cos(pi*x)*cos(pi*y)")
+            .replace(
+                "activation = \"relu^2\"",
+                "activation = \"relu^2\"\ncandidates = 40",
+            )
+            .replace("cells = 100", "cells = 30")
+            .replace("neurons = 20", "neurons = 70"),
     );
 }

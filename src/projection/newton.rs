@@ -5,12 +5,16 @@ use crate::backend::AnyBackend;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
 use crate::network::Network;
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-/// Hessians per neuron, at most.
+/// Hessians per neuron, at most, where an older one does not serve.
 const HESSIANS: usize = 8;
 /// Steps with one Hessian.
 const CHORDS: usize = 3;
+/// Steps with an older Hessian.
+const OLD_CHORDS: usize = 16;
+/// After so many neurons the Hessian is computed anew.
+const REFRESH: usize = 16;
 /// Newton's decrement is small enough at this part of what the neuron gained.
 const ENOUGH: f64 = 1e-8;
 /// A step is halved at most so often.
@@ -18,12 +22,27 @@ const HALVINGS: usize = 30;
 
 /// Minimises a convex loss over the span of the neurons by Newton's method, starting from the
 /// coefficients before the last neuron came.
+///
+/// u moves little from neuron to neuron, so the Hessian at an earlier u, with a column for each neuron that
+/// came since, serves as well: steps are cheap, and one Hessian lasts for many neurons.
 #[derive(Debug, Clone, Default)]
 pub struct Newton {
     /// The coefficients after each neuron.
     history: Vec<Vec<f64>>,
     /// Twice what each took off the loss at zero.
     explained: Vec<f64>,
+    /// Column j up to its diagonal of the Hessian in use when neuron j came.
+    columns: Vec<Vec<f64>>,
+    /// Earlier networks with their Hessians; the last one is in use.
+    bases: Vec<(Network, DMatrix<f64>)>,
+}
+
+/// A way down that ended.
+enum Descent {
+    /// At the minimum.
+    Done,
+    /// Somewhere on the way.
+    Unfinished,
 }
 
 impl Newton {
@@ -50,6 +69,9 @@ impl Newton {
     pub(super) fn pop(&mut self) {
         self.history.pop();
         self.explained.pop();
+        self.columns.pop();
+        let n = self.len();
+        self.bases.retain(|(base, _)| base.len() <= n);
     }
 
     /// Finds the coefficients of `network`, whose last neuron is new.
@@ -61,31 +83,80 @@ impl Newton {
         let mut u = network.clone();
         u.coefficients = self.coefficients();
         u.coefficients.push(0.0);
+        let n = u.len();
         let zero = Network::zero(u.activation, u.dimension);
         let loss_of_zero = backend.risk(&zero)?;
         let before = backend.risk(&u)?;
         let mut loss = before;
-        'hessians: for _ in 0..HESSIANS {
+        let neuron = &network.neurons[n - 1];
+        let base = self.bases.last().map_or(&zero, |(base, _)| base);
+        let column = backend.curvature(base, neuron, Candidates::List(&u.neurons))?;
+        let old = self.old_hessian(&column).cholesky();
+        let mut descent = Descent::Unfinished;
+        if let Some(factor) = &old {
+            descent = chords(backend, &mut u, (&mut loss, before), factor, OLD_CHORDS)?;
+        }
+        let mut hessians = 0;
+        while matches!(descent, Descent::Unfinished) && hessians < HESSIANS {
             let Some(factor) = hessian(backend, &u)?.cholesky() else {
                 return Ok(Err(Dependent { relative_pivot: 0.0 }));
             };
-            for _ in 0..CHORDS {
-                let gradient = DVector::from_vec(backend.gradient(&u, Candidates::List(&u.neurons))?);
-                let step = factor.solve(&gradient);
-                let decrement = step.dot(&gradient);
-                if decrement.is_nan() || decrement <= ENOUGH * (before - loss).max(f64::MIN_POSITIVE) {
-                    break 'hessians;
-                }
-                let Some((better, smaller)) = descend(backend, &u, &step, loss)? else {
-                    break 'hessians;
-                };
-                (u.coefficients, loss) = (better, smaller);
+            descent = chords(backend, &mut u, (&mut loss, before), &factor, CHORDS)?;
+            hessians += 1;
+        }
+        if n.is_multiple_of(REFRESH) || n < REFRESH {
+            self.bases.push((u.clone(), hessian(backend, &u)?));
+            // Neurons are taken back one by one, never past two Hessians.
+            if self.bases.len() > 2 && n > REFRESH {
+                self.bases.remove(0);
             }
         }
+        self.columns.push(column);
         self.history.push(u.coefficients);
         self.explained.push(2.0 * (loss_of_zero - loss));
         Ok(Ok(()))
     }
+
+    /// The Hessian at the last base, in the span of all neurons and of one more.
+    fn old_hessian(&self, newest: &[f64]) -> DMatrix<f64> {
+        let n = newest.len();
+        let mut hessian = DMatrix::zeros(n, n);
+        let whole = self.bases.last().map_or(0, |(base, _)| base.len());
+        if let Some((_, base)) = self.bases.last() {
+            hessian.view_mut((0, 0), (whole, whole)).copy_from(base);
+        }
+        let columns = self.columns[whole..].iter().map(Vec::as_slice);
+        for (j, column) in (whole..n).zip(columns.chain([newest])) {
+            for (i, &product) in column.iter().enumerate() {
+                hessian[(i, j)] = product;
+                hessian[(j, i)] = product;
+            }
+        }
+        hessian
+    }
+}
+
+/// Steps with one factor of a Hessian, until the decrement is small.
+fn chords(
+    backend: &mut AnyBackend,
+    u: &mut Network,
+    (loss, before): (&mut f64, f64),
+    factor: &Cholesky<f64, Dyn>,
+    steps: usize,
+) -> Result<Descent, SolveError> {
+    for _ in 0..steps {
+        let gradient = DVector::from_vec(backend.gradient(u, Candidates::List(&u.neurons))?);
+        let step = factor.solve(&gradient);
+        let decrement = step.dot(&gradient);
+        if decrement.is_nan() || decrement <= ENOUGH * (before - *loss).max(f64::MIN_POSITIVE) {
+            return Ok(Descent::Done);
+        }
+        let Some((better, smaller)) = descend(backend, u, &step, *loss)? else {
+            return Ok(Descent::Done);
+        };
+        (u.coefficients, *loss) = (better, smaller);
+    }
+    Ok(Descent::Unfinished)
 }
 
 /// ⟨∇²L(u) gᵢ, gⱼ⟩.
