@@ -223,6 +223,32 @@ fn check_says_what_would_be_solved() {
 }
 
 #[test]
+fn a_dictionary_finer_than_its_quadrature_is_warned_about() {
+    let directory = tempfile::tempdir().unwrap();
+    let fine = SMALL.replace(
+        "activation = \"relu^2\"",
+        "activation = \"relu^2\"\noffsets = 1000",
+    );
+    write(directory.path(), &fine);
+    let guarded = greedy_pde(directory.path(), &["check", "problem.toml"]);
+    assert!(
+        guarded.status.success() && !stderr(&guarded).contains("warning"),
+        "{}",
+        stderr(&guarded)
+    );
+    write(
+        directory.path(),
+        &fine.replace("neurons = 20", "neurons = 20\nguard = false"),
+    );
+    let bare = greedy_pde(directory.path(), &["check", "problem.toml"]);
+    assert!(
+        bare.status.success() && stderr(&bare).contains("closer than the 100 cells"),
+        "{}",
+        stderr(&bare)
+    );
+}
+
+#[test]
 fn reproduce_prints_ours_beside_the_papers() {
     let directory = tempfile::tempdir().unwrap();
     let output = greedy_pde(

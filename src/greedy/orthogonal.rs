@@ -147,6 +147,8 @@ struct Run<'a> {
     closed: HashSet<Vec<u64>>,
     loss_of_zero: f64,
     first_score: Option<f64>,
+    /// ⟨∇L(0), g⟩ on a grid that stays the same.
+    scores_of_zero: Option<Vec<f64>>,
     /// Neurons that the guard refused.
     refused: usize,
     warnings: Vec<String>,
@@ -183,6 +185,7 @@ impl<'a> Run<'a> {
             closed: HashSet::new(),
             loss_of_zero,
             first_score: None,
+            scores_of_zero: None,
             refused: 0,
             warnings: Vec::new(),
             timings: Timings::default(),
@@ -323,12 +326,21 @@ impl<'a> Run<'a> {
         // ⟨∇L(u), g⟩ = E(u)·E(g) + ⟨∇L(0), g⟩. With a stiff penalty the coefficients cannot carry u to
         // the accuracy that its gradient needs; its values at the points can.
         let mut scores = self.training.embedding_adjoint(embedded, along)?;
-        let zero = Network::zero(self.network.activation, self.network.dimension);
-        let at_zero = self.training.gradient(&zero, along)?;
+        let fixed = self.params.fixed_grid && matches!(along, Candidates::Grid(_));
+        let at_zero = match self.scores_of_zero.take().filter(|_| fixed) {
+            Some(known) => known,
+            None => {
+                let zero = Network::zero(self.network.activation, self.network.dimension);
+                self.training.gradient(&zero, along)?
+            }
+        };
         scores
             .iter_mut()
-            .zip(at_zero)
+            .zip(&at_zero)
             .for_each(|(score, zero)| *score += zero);
+        if fixed {
+            self.scores_of_zero = Some(at_zero);
+        }
         Ok(scores)
     }
 

@@ -10,6 +10,7 @@ use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
 use crate::loss::{Density, Formula, Loss, TermSpec};
+use crate::points::Rule;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
@@ -196,6 +197,14 @@ impl<'a> Builder<'a> {
                     format!("must be a positive number for n = {}", settings.neurons),
                 ));
             }
+        }
+        if let (Rule::Gauss { cells, .. }, Some(offsets)) = (quadrature.rule, dictionary.offsets)
+            && offsets > cells
+            && !settings.guard
+        {
+            self.warnings.push(format!(
+                "{offsets} offsets lie closer than the {cells} cells' edges and the guard is off: neurons may fit the quadrature's error instead of the solution"
+            ));
         }
         Ok(Problem {
             name,
