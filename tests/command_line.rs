@@ -210,7 +210,7 @@ fn check_says_what_would_be_solved() {
         "(-1, 1)",
         "−Δu + u = f",
         "f such that u = cos(pi*x) solves it",
-        "natural on all of the boundary",
+        "the flux is that of the exact solution on all of the boundary",
         "less than a second",
         "KiB for points",
         "200 in 1 term",

@@ -20,7 +20,7 @@ impl Words {
             .boundary
             .0
             .iter()
-            .map(|given| condition(given, file.equation.formulation));
+            .map(|given| condition(given, &file.equation));
         let mut boundary: Vec<String> = boundary.collect();
         if boundary.is_empty() {
             boundary.push("natural on all of the boundary: nothing to enforce".to_string());
@@ -84,7 +84,7 @@ fn equation(given: &FileEquation, half_order: usize) -> (String, Vec<String>) {
     (equation, letters)
 }
 
-fn condition(given: &FileBoundary, formulation: Formulation) -> String {
+fn condition(given: &FileBoundary, equation: &FileEquation) -> String {
     let place = match &given.faces {
         Some(faces) => {
             let names: Vec<&str> = faces
@@ -96,19 +96,20 @@ fn condition(given: &FileBoundary, formulation: Formulation) -> String {
         }
         None => "on all of the boundary".to_string(),
     };
-    let value = text(&given.value).map_or("the exact solution's value".to_string(), |value| {
-        format!("the value {value}")
-    });
-    match (given.condition.get_ref(), formulation) {
-        (Condition::None, _) => format!("nothing is asked for {place}"),
-        (Condition::Neumann, Formulation::Energy) if given.value.is_none() => {
-            format!("natural {place}: nothing to enforce")
-        }
-        (Condition::Neumann, _) => format!("the normal derivative has {value} {place}"),
-        (Condition::Dirichlet, Formulation::Energy) => {
+    let value = match (text(&given.value), &equation.exact) {
+        (Some(value), _) => format!("is {value}"),
+        (None, Some(_)) => "is that of the exact solution".to_string(),
+        (None, None) => "is 0".to_string(),
+    };
+    let energy = equation.formulation == Formulation::Energy;
+    match given.condition.get_ref() {
+        Condition::None => format!("nothing is asked for {place}"),
+        Condition::Neumann if energy => format!("the flux {value} {place}, naturally: nothing to enforce"),
+        Condition::Neumann => format!("the normal derivative {value} {place}, as a residual"),
+        Condition::Dirichlet if energy => {
             let penalty = text(&given.penalty).unwrap_or("its default");
-            format!("u has {value} {place}, by a penalty with δ = {penalty}")
+            format!("the value {value} {place}, by a penalty with δ = {penalty}")
         }
-        (Condition::Dirichlet, _) => format!("u has {value} {place}, as a residual"),
+        Condition::Dirichlet => format!("the value {value} {place}, as a residual"),
     }
 }
