@@ -71,32 +71,35 @@ window.addEventListener('load', async () => {
 
 /// The page as Chromium sees it, in a window of this width.
 fn probe(page: &Path, width: usize) -> Option<serde_json::Value> {
-    let copy = page.with_file_name("probed.html");
-    let html = std::fs::read_to_string(page).unwrap();
-    std::fs::write(&copy, html.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
-    let output = Command::new("chromium")
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--virtual-time-budget=10000",
-            "--dump-dom",
-        ])
-        .arg(format!("--window-size={width},1000"))
-        .arg(format!("file://{}", copy.display()))
-        .output();
-    let Ok(output) = output else {
+    if Command::new("chromium").arg("--version").output().is_err() {
         assert!(
             std::env::var_os("GREEDY_PDE_REQUIRE_BROWSER").is_none(),
             "GREEDY_PDE_REQUIRE_BROWSER is set, but there is no chromium"
         );
         return None;
-    };
-    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
-    let start = dom
-        .find("<pre id=\"probe\">")
-        .unwrap_or_else(|| panic!("no answer:\n{dom}"))
-        + 16;
+    }
+    const ANSWER: &str = "<pre id=\"probe\">";
+    let copy = page.with_file_name("probed.html");
+    let html = std::fs::read_to_string(page).unwrap();
+    std::fs::write(&copy, html.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
+    // A browser may be slow to start on a busy machine: three attempts of a minute each.
+    let dom = (0..3).find_map(|_| {
+        let output = Command::new("timeout")
+            .args(["60", "chromium", "--headless", "--no-sandbox", "--disable-gpu"])
+            .args([
+                "--disable-dev-shm-usage",
+                "--virtual-time-budget=10000",
+                "--dump-dom",
+            ])
+            .arg(format!("--window-size={width},1000"))
+            .arg(format!("file://{}", copy.display()))
+            .output()
+            .unwrap();
+        let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+        dom.contains(&format!("{ANSWER}{{")).then_some(dom)
+    });
+    let dom = dom.expect("the browser gave no answer");
+    let start = dom.rfind(ANSWER).unwrap() + ANSWER.len();
     let end = start + dom[start..].find("</pre>").unwrap();
     Some(serde_json::from_str(&dom[start..end].replace("&amp;", "&")).unwrap())
 }

@@ -1,18 +1,16 @@
 //! One term of the loss on a device.
 
+use super::device_tile::TileBuffers;
 use super::gpu::GpuFailure;
 use super::local::{LocalScore, sums_per_symbol};
 use super::rows::{RowPlan, ScoreRow};
 use crate::activation::Activation;
-use crate::expression::Workspace;
 use crate::gpu::{
     BLOCK, ChannelsParams, DeviceError, Gpu, JetsParams, Pass, Precision, Program, ProgramSpec, Readback,
     RefineParams, RiskParams, ScoreParams, WORKGROUP,
 };
-use crate::loss::{Term, TermTile};
+use crate::loss::Term;
 use crate::network::{Network, Neuron};
-use crate::points::TILE;
-use rayon::prelude::*;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -89,20 +87,6 @@ struct Pipelines {
     refine: Option<wgpu::ComputePipeline>,
 }
 
-/// A tile's points and coefficients, padded with zeros to whole blocks.
-struct TileBuffers {
-    range: Range<usize>,
-    stride: usize,
-    points: wgpu::Buffer,
-    columns: wgpu::Buffer,
-}
-
-impl TileBuffers {
-    fn blocks(&self) -> usize {
-        self.stride / BLOCK
-    }
-}
-
 impl DeviceTerm {
     /// Bytes that the points and coefficients take on a device.
     pub(super) fn bytes(term: &Term, precision: Precision) -> usize {
@@ -169,41 +153,8 @@ impl DeviceTerm {
             .collect()
     }
 
-    /// Makes a tile's points and coefficients and sends them up.
     fn load(&self, range: Range<usize>) -> Result<TileBuffers, GpuFailure> {
-        let stride = range.len().next_multiple_of(BLOCK);
-        let (dimension, columns) = (self.spec.dimension, self.spec.layout.columns());
-        let starts: Vec<usize> = range.clone().step_by(TILE).collect();
-        let parts: Vec<Result<TermTile, _>> = starts
-            .into_par_iter()
-            .map_init(Workspace::default, |workspace, start| {
-                let mut tile = TermTile::default();
-                self.term
-                    .fill(start..(start + TILE).min(range.end), workspace, &mut tile)?;
-                Ok(tile)
-            })
-            .collect();
-        let mut points = vec![0.0; dimension * stride];
-        let mut data = vec![0.0; columns * stride];
-        let mut place = 0;
-        for part in parts {
-            let part = part.map_err(GpuFailure::Solve)?;
-            let count = part.tile.len();
-            for (index, column) in part.tile.coordinates.iter().enumerate() {
-                points[index * stride + place..][..count].copy_from_slice(column);
-            }
-            for (index, column) in self.term.weighted_columns(&part).iter().enumerate() {
-                data[index * stride + place..][..count].copy_from_slice(column);
-            }
-            place += count;
-        }
-        let precision = self.options.precision;
-        Ok(TileBuffers {
-            range,
-            stride,
-            points: self.gpu.upload(&precision.bytes(&points))?,
-            columns: self.gpu.upload(&precision.bytes(&data))?,
-        })
+        TileBuffers::load(&self.gpu, &self.term, self.options.precision, range)
     }
 
     /// Visits every tile, resident or loaded for the occasion.

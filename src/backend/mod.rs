@@ -5,6 +5,7 @@
 
 mod cpu;
 mod device_term;
+mod device_tile;
 mod gpu;
 mod local;
 mod moments;
