@@ -63,6 +63,8 @@ pub struct GpuBackend {
     options: GpuOptions,
     /// How the grid is scored now.
     scoring: Precision,
+    /// Whether the host computes the channels of f32 scores: in f64, which lowers their noise.
+    host_channels: bool,
     tile: usize,
     narrow: Option<Vec<DeviceTerm>>,
     wide: Option<Vec<DeviceTerm>>,
@@ -88,6 +90,7 @@ impl GpuBackend {
             activation,
             options,
             scoring: Precision::F32,
+            host_channels: false,
             tile: FIRST_TILE,
             narrow: None,
             wide: None,
@@ -223,14 +226,16 @@ impl GpuBackend {
         })
     }
 
-    /// ⟨∇L(u), g⟩ on the device. A potential is evaluated on the host, which then sends the channels up.
+    /// ⟨∇L(u), g⟩ on the device. A potential is evaluated on the host, which then sends the channels up;
+    /// likewise where u in f32 would be too noisy.
     fn device_gradient(
         &mut self,
         precision: Precision,
         u: &Network,
         along: Candidates,
     ) -> Result<Option<Vec<f64>>, SolveError> {
-        if self.loss.is_quadratic() {
+        let by_host = self.host_channels && precision == Precision::F32;
+        if self.loss.is_quadratic() && !by_host {
             return self.device_scores(precision, Source::gradient(u), along);
         }
         let Some(columns) = self.cpu()?.gradient_columns(u)? else {
@@ -261,8 +266,9 @@ impl GpuBackend {
 
     /// f32 scores with everything that could be the best scored again in f64.
     ///
-    /// The noise is measured: a few candidates are scored both ways. Where the best score is not far
-    /// above it the precision changes to f64 for good, so that noise is never picked as a neuron.
+    /// The noise is measured: a few candidates are scored both ways. Most of it comes from u in f32;
+    /// where the best score is not far above it the host evaluates u, and where that does not help
+    /// either the precision changes to f64 for good, so that noise is never picked as a neuron.
     fn scan(&mut self, u: &Network, grid: &Grid) -> Result<Vec<f64>, SolveError> {
         let along = Candidates::Grid(grid);
         let Some(mut scores) = self.device_gradient(Precision::F32, u, along)? else {
@@ -276,6 +282,14 @@ impl GpuBackend {
             .collect();
         let lost = best < NOISE_MARGIN * noise || band.len() > LARGEST_BAND;
         if lost && self.options.precision == PrecisionChoice::Auto {
+            if self.loss.is_quadratic() && !self.host_channels && self.cpu()?.keeps_points() {
+                self.host_channels = true;
+                self.notes.push(format!(
+                    "from {} neurons on u is evaluated on the CPU in f64 and scored on the device in f32: the best score, {best:.1e}, came near the noise of f32, {noise:.1e}",
+                    u.len(),
+                ));
+                return self.scan(u, grid);
+            }
             self.scoring = Precision::F64;
             self.notes.push(format!(
                 "from {} neurons on scores are computed in f64{}: the best, {best:.1e}, came near the noise of f32, {noise:.1e}",

@@ -9,6 +9,11 @@ use crate::vector::add_scaled;
 use std::borrow::Cow;
 
 impl CpuBackend {
+    /// Whether points are kept, and with them what is computed there.
+    pub(in crate::backend) fn keeps_points(&self) -> bool {
+        self.cache.is_some()
+    }
+
     /// Computes ∇L(u) at all points and keeps it, if the points are kept.
     pub(super) fn keep_channels(&mut self, u: &Network) -> Result<(), SolveError> {
         let known = self.channels.as_ref().is_some_and(|(at, _)| at == u);
