@@ -93,6 +93,32 @@ impl Domain {
         }
     }
 
+    /// The smallest and largest value of a coordinate.
+    pub fn side(&self, axis: usize) -> (f64, f64) {
+        match self {
+            Domain::Box { lower, upper } => (lower[axis], upper[axis]),
+            Domain::Ball { center, radius } => (center[axis] - radius, center[axis] + radius),
+        }
+    }
+
+    /// Whether a point is in the domain or on its boundary, to rounding.
+    pub fn contains(&self, mut point: impl Iterator<Item = f64>) -> bool {
+        const ROUNDING: f64 = 1e-12;
+        match self {
+            Domain::Box { lower, upper } => {
+                let mut sides = lower.iter().zip(upper);
+                sides.all(|(l, u)| {
+                    let slack = ROUNDING * (u - l);
+                    point.next().is_some_and(|x| (l - slack..=u + slack).contains(&x))
+                })
+            }
+            Domain::Ball { center, radius } => {
+                let square: f64 = point.zip(center).map(|(x, c)| (x - c) * (x - c)).sum();
+                square <= radius * radius * (1.0 + ROUNDING)
+            }
+        }
+    }
+
     /// The smallest and largest ω·x over the domain.
     pub fn extent(&self, omega: &[f64]) -> (f64, f64) {
         match self {

@@ -7,7 +7,7 @@ use crate::expression::{Graph, NodeId, Program, Workspace};
 use crate::loss::{Density, Formula, Loss, Term, TermSpec, TermTile};
 use crate::network::Network;
 use crate::points::Rule;
-use crate::problem::{Algorithm, Formulation, Problem, Purpose};
+use crate::problem::{Formulation, Problem, Purpose};
 use crate::symbol::Symbol;
 use rayon::prelude::*;
 
@@ -81,10 +81,8 @@ impl ErrorMeter {
         let rule = problem
             .quadrature
             .rule(&problem.domain, Region::Interior, Purpose::Errors);
-        // A norm belongs to a quadratic energy; any other, and the relaxed algorithm, have the excess.
-        let by_excess = problem.settings.algorithm == Algorithm::Rga || problem.has_potential();
         let excess = match &energy {
-            Some(terms) if by_excess => {
+            Some(terms) if problem.measures_excess() => {
                 let zero = Network::zero(problem.dictionary.activation, dimension);
                 Some((risk_of_exact(terms)?, risk(terms, &zero)?))
             }

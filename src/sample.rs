@@ -21,6 +21,11 @@ pub fn of_network(network: &Network, symbols: &[Symbol], coordinates: &[Vec<f64>
     })
 }
 
+/// u at every point.
+pub fn values(network: &Network, coordinates: &[Vec<f64>]) -> Vec<f64> {
+    of_network(network, &[Symbol::value()], coordinates).swap_remove(0)
+}
+
 /// The exact solution at every point, if the problem has one.
 pub fn of_exact(problem: &Problem, coordinates: &[Vec<f64>]) -> Option<Vec<f64>> {
     let program = Program::new(&problem.graph, &[problem.exact?], problem.dimension(), &[]);

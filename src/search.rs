@@ -137,9 +137,7 @@ fn cell_width(domain: &Domain, axis: usize, cells: usize) -> f64 {
 pub fn resolution(domain: &Domain, rule: &Rule) -> Resolution {
     let d = domain.dimension();
     let width = |axis: usize| {
-        let mut unit = vec![0.0; d];
-        unit[axis] = 1.0;
-        let (low, high) = domain.extent(&unit);
+        let (low, high) = domain.side(axis);
         high - low
     };
     let widest = (0..d).map(width).fold(0.0, f64::max);

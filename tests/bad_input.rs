@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SMALL, greedy_pde, stderr, write};
+use common::{SMALL, greedy_pde, long, start_long_run, stderr, write};
 
 /// Replaces a piece of the small problem, solves, and expects an exit code and words in the message.
 fn expect(from: &str, to: &str, code: i32, words: &[&str]) {
@@ -251,14 +251,6 @@ fn more_memory_than_there_is_is_refused_with_the_estimate() {
     assert!(stderr(&output).contains("at most 65536"), "{}", stderr(&output));
 }
 
-/// A problem that takes long enough to be disturbed.
-#[cfg(unix)]
-fn long() -> String {
-    SMALL
-        .replace("cells = 100", "cells = 3000")
-        .replace("neurons = 20", "neurons = 1500")
-}
-
 #[cfg(unix)]
 #[test]
 fn a_full_disk_stops_the_run_and_keeps_what_was_written() {
@@ -285,17 +277,8 @@ fn a_full_disk_stops_the_run_and_keeps_what_was_written() {
 #[test]
 fn a_vanished_output_directory_stops_the_run() {
     let directory = tempfile::tempdir().unwrap();
-    write(directory.path(), &long());
-    let child = std::process::Command::new(env!("CARGO_BIN_EXE_greedy-pde"))
-        .args(["solve", "problem.toml", "-q"])
-        .current_dir(directory.path())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = start_long_run(directory.path(), 10);
     let run = directory.path().join("runs/small");
-    while std::fs::read_to_string(run.join("history.csv")).map_or(0, |text| text.lines().count()) < 10 {
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
     // A checkpoint may be written at this very moment, and the directory with it.
     while std::fs::remove_dir_all(&run).is_err() {}
     let output = child.wait_with_output().unwrap();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SMALL, greedy_pde, stderr, write};
+use common::{SMALL, greedy_pde, start_long_run, stderr, write};
 use greedy_pde::network_file;
 use std::path::Path;
 
@@ -173,22 +173,7 @@ fn a_foreign_or_damaged_checkpoint_is_refused() {
 #[test]
 fn an_interrupted_run_saves_its_state_and_exits_130() {
     let directory = tempfile::tempdir().unwrap();
-    write(
-        directory.path(),
-        &SMALL
-            .replace("cells = 100", "cells = 3000")
-            .replace("neurons = 20", "neurons = 1500"),
-    );
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_greedy-pde"))
-        .args(["solve", "problem.toml", "-q"])
-        .current_dir(directory.path())
-        .spawn()
-        .unwrap();
-    let history = directory.path().join("runs/small/history.csv");
-    while std::fs::read_to_string(&history).map_or(0, |text| text.lines().count()) < 20 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        assert!(child.try_wait().unwrap().is_none(), "it ended too soon");
-    }
+    let mut child = start_long_run(directory.path(), 20);
     let kill = std::process::Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status()

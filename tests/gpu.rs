@@ -275,32 +275,31 @@ fn smooth_activations_agree_with_the_cpu() {
     for activation in ["sigmoid", "tanh"] {
         let problem = problem(2, "residual", activation);
         let u = network(problem.dictionary.activation, 2);
-        let knots = Knots {
+        f32_scores_agree_with_the_cpu(&problem, &u);
+    }
+}
+
+/// Scores of the device in f32 along one line, and that it was the device.
+fn f32_scores_agree_with_the_cpu(problem: &Problem, u: &Network) {
+    let line = Line {
+        omega: vec![3.0, -2.0],
+        knots: Knots {
             first: -1.0,
             step: 0.2,
             count: 11,
-        };
-        let grid = Grid::new(
-            vec![Line {
-                omega: vec![3.0, -2.0],
-                knots,
-            }],
-            false,
-        );
-        let along = Candidates::Grid(&grid);
-        let exact = cpu(&problem).gradient(&u, along).unwrap();
-        let scores = backend(&problem, options(PrecisionChoice::F32, 1 << 30))
-            .raw_scores(&u, along)
-            .unwrap();
-        let largest = exact.iter().fold(0.0f64, |m, s| m.max(s.abs()));
-        for (a, b) in scores.iter().zip(&exact) {
-            assert!((a - b).abs() < 1e-4 * largest, "{activation}: {a} {b}");
-        }
-        assert!(
-            scores.iter().zip(&exact).any(|(a, b)| a != b),
-            "the GPU was not used"
-        );
+        },
+    };
+    let grid = Grid::new(vec![line], false);
+    let along = Candidates::Grid(&grid);
+    let exact = cpu(problem).gradient(u, along).unwrap();
+    let scores = backend(problem, options(PrecisionChoice::F32, 1 << 30))
+        .raw_scores(u, along)
+        .unwrap();
+    let largest = exact.iter().fold(0.0f64, |m, s| m.max(s.abs()));
+    for (a, b) in scores.iter().zip(&exact) {
+        assert!((a - b).abs() < 1e-4 * largest, "{}: {a} {b}", u.activation);
     }
+    assert_ne!(scores, exact, "the GPU was not used");
 }
 
 /// A potential is evaluated on the host; the scores of the relaxed run still come from the device.
@@ -315,28 +314,7 @@ fn a_potential_is_scored_on_the_device() {
     let (_, on_cpu) = solve(&problem, BackendChoice::Cpu);
     assert_eq!(gpu_report.backend, "gpu");
     assert_eq!(on_gpu.neurons, on_cpu.neurons);
-
-    let grid = Grid::new(
-        vec![Line {
-            omega: vec![3.0, -2.0],
-            knots: Knots {
-                first: -1.0,
-                step: 0.2,
-                count: 11,
-            },
-        }],
-        false,
-    );
-    let along = Candidates::Grid(&grid);
-    let exact = cpu(&problem).gradient(&on_cpu, along).unwrap();
-    let scores = backend(&problem, options(PrecisionChoice::F32, 1 << 30))
-        .raw_scores(&on_cpu, along)
-        .unwrap();
-    let largest = exact.iter().fold(0.0f64, |m, s| m.max(s.abs()));
-    for (a, b) in scores.iter().zip(&exact) {
-        assert!((a - b).abs() < 1e-4 * largest, "{a} {b}");
-    }
-    assert_ne!(scores, exact, "the GPU was not used");
+    f32_scores_agree_with_the_cpu(&problem, &on_cpu);
 }
 
 fn solve(problem: &Problem, backend: BackendChoice) -> (greedy_pde::report::Report, Network) {

@@ -109,13 +109,17 @@ fn random_directions_with_the_guard() {
     );
 }
 
+fn on_a_square_with_a_potential() -> String {
+    SMALL
+        .replace("dimension = 1", "dimension = 2")
+        .replace("reaction = \"1\"", "potential = \"cosh(u)\"")
+        .replace("cos(pi*x)", "cos(pi*x)*cos(pi*y)")
+}
+
 #[test]
 fn relaxed_greedy_with_a_potential() {
     check(
-        &SMALL
-            .replace("dimension = 1", "dimension = 2")
-            .replace("reaction = \"1\"", "potential = \"cosh(u)\"")
-            .replace("cos(pi*x)", "cos(pi*x)*cos(pi*y)")
+        &on_a_square_with_a_potential()
             .replace(
                 "activation = \"relu^2\"",
                 "activation = \"sigmoid\"\ndirections = \"box\"\nweights = [-8.0, 8.0]\ncandidates = 24\noffsets = 24",
@@ -128,10 +132,7 @@ fn relaxed_greedy_with_a_potential() {
 #[test]
 fn orthogonal_greedy_with_newtons_method() {
     check(
-        &SMALL
-            .replace("dimension = 1", "dimension = 2")
-            .replace("reaction = \"1\"", "potential = \"cosh(u)\"")
-            .replace("cos(pi*x)", "cos(pi*x)*cos(pi*y)")
+        &on_a_square_with_a_potential()
             .replace(
                 "activation = \"relu^2\"",
                 "activation = \"relu^2\"\ncandidates = 40",

@@ -65,6 +65,16 @@ impl<'a> Source<'a> {
     }
 }
 
+/// A [`Source`] whose network is on the device.
+enum Prepared<'a> {
+    Network {
+        buffer: wgpu::Buffer,
+        neurons: usize,
+        with_load: bool,
+    },
+    Columns(&'a [Vec<f64>]),
+}
+
 /// A term's points, coefficients and pipelines on a device.
 pub(super) struct DeviceTerm {
     gpu: Arc<Gpu>,
@@ -177,16 +187,13 @@ impl DeviceTerm {
         plan: &RowPlan,
         scores: &mut [f64],
     ) -> Result<(), GpuFailure> {
-        let network = match source {
-            Source::Network { network, .. } => Some(self.upload_network(network)?),
-            Source::Columns(_) => None,
-        };
+        let prepared = self.prepare(source)?;
         let (short, long): (Vec<&ScoreRow>, Vec<&ScoreRow>) =
             plan.rows.iter().partition(|row| row.offsets.len() <= SHORT_ROW);
         let mut pending: VecDeque<(Readback, Vec<&ScoreRow>, usize, usize)> = VecDeque::new();
         let precision = self.options.precision;
         self.for_each_tile(|tile| {
-            self.make_channels(tile, network.as_ref(), source)?;
+            self.make_channels(tile, &prepared)?;
             for (rows, length, pipeline) in [
                 (&long, self.options.row, &self.pipelines.score),
                 (&short, SHORT_ROW, &self.pipelines.score_short),
@@ -264,6 +271,18 @@ impl DeviceTerm {
         Ok(self.gpu.upload(&self.options.precision.bytes(&data))?)
     }
 
+    /// Sends up what is the same for every tile.
+    fn prepare<'a>(&self, source: Source<'a>) -> Result<Prepared<'a>, GpuFailure> {
+        Ok(match source {
+            Source::Network { network, with_load } => Prepared::Network {
+                buffer: self.upload_network(network)?,
+                neurons: network.len(),
+                with_load,
+            },
+            Source::Columns(columns) => Prepared::Columns(columns),
+        })
+    }
+
     /// The jets of the network at a tile's points.
     fn make_jets(
         &self,
@@ -292,24 +311,19 @@ impl DeviceTerm {
     }
 
     /// The channels at a tile's points, in the place of the jets.
-    fn make_channels(
-        &self,
-        tile: &TileBuffers,
-        uploaded: Option<&wgpu::Buffer>,
-        source: Source,
-    ) -> Result<(), GpuFailure> {
-        let (network, with_load, uploaded) = match (source, uploaded) {
-            (Source::Network { network, with_load }, Some(uploaded)) => (network, with_load, uploaded),
-            (Source::Columns(columns), _) => {
+    fn make_channels(&self, tile: &TileBuffers, source: &Prepared) -> Result<(), GpuFailure> {
+        let (network, neurons, with_load) = match source {
+            Prepared::Network {
+                buffer,
+                neurons,
+                with_load,
+            } => (buffer, *neurons, *with_load),
+            Prepared::Columns(columns) => {
                 self.upload_channels(tile, columns);
                 return Ok(());
             }
-            (Source::Network { network, .. }, None) => {
-                let uploaded = self.upload_network(network)?;
-                return self.make_channels(tile, Some(&uploaded), source);
-            }
         };
-        self.make_jets(tile, uploaded, network.len())?;
+        self.make_jets(tile, network, neurons)?;
         let params = self.gpu.uniform(&ChannelsParams {
             stride: tile.stride as u32,
             with_load: u32::from(with_load),
@@ -369,7 +383,7 @@ impl DeviceTerm {
         if self.pipelines.refine.is_none() {
             self.pipelines.refine = Some(self.gpu.pipeline(Program::Refine, &self.spec)?);
         }
-        let network = self.upload_network(u)?;
+        let prepared = self.prepare(Source::gradient(u))?;
         let data: Vec<f64> = neurons
             .iter()
             .flat_map(|neuron| neuron.omega.iter().copied().chain([neuron.bias]))
@@ -379,7 +393,7 @@ impl DeviceTerm {
         let (symbols, per_symbol) = (self.spec.orders.len(), sums_per_symbol(self.spec.dimension));
         let mut totals = vec![0.0; neurons.len() * symbols * per_symbol];
         self.for_each_tile(|tile| {
-            self.make_channels(tile, Some(&network), Source::gradient(u))?;
+            self.make_channels(tile, &prepared)?;
             let Some(pipeline) = &self.pipelines.refine else {
                 return Ok(());
             };

@@ -1,5 +1,6 @@
 //! `greedy-pde evaluate`: a saved network at listed points.
 
+use super::table::csv_line;
 use super::{EvaluateArguments, Failure};
 use greedy_pde::network::Network;
 use greedy_pde::network_file;
@@ -65,13 +66,9 @@ fn write(header: &str, mut points: Points, values: impl Fn(&[Vec<f64>]) -> Vec<S
 /// Points and values, line by line.
 fn lines(network: &Network, symbols: &[Symbol], points: &[Vec<f64>]) -> Vec<String> {
     let values = of_network(network, symbols, points);
-    let columns: Vec<&Vec<f64>> = points.iter().chain(&values).collect();
     let count = points.first().map_or(0, Vec::len);
     (0..count)
-        .map(|row| {
-            let numbers: Vec<String> = columns.iter().map(|column| format!("{}", column[row])).collect();
-            numbers.join(",")
-        })
+        .map(|row| csv_line(points.iter().chain(&values), row))
         .collect()
 }
 

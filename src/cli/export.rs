@@ -1,11 +1,10 @@
 //! `greedy-pde export`: the solution of a run on a grid, for other programs.
 
+use super::output::write_new;
 use super::report::{Saved, saved};
+use super::table::csv_line;
 use super::{ExportArguments, ExportFormat, Failure};
-use greedy_pde::domain::Domain;
-use greedy_pde::network_file::write_atomically;
-use greedy_pde::sample::{of_exact, of_network};
-use greedy_pde::symbol::Symbol;
+use greedy_pde::sample::{of_exact, values};
 use std::fmt::Write;
 
 /// More grid points than anyone can look at.
@@ -55,27 +54,12 @@ pub(super) fn execute(arguments: &ExportArguments) -> Result<(), Failure> {
         };
         arguments.directory.join(format!("solution.{extension}"))
     });
-    if path.exists() && !arguments.force {
-        return Err(Failure::Input(format!(
-            "{}: is there already; nothing was changed. Use --force to overwrite it, or --output for another file",
-            path.display()
-        )));
-    }
-    write_atomically(&path, &bytes)
-        .map_err(|error| Failure::Solve(format!("{}: cannot be written: {error}", path.display())))?;
-    println!("{}", path.display());
-    Ok(())
+    write_new(&path, &bytes, arguments.force)
 }
 
 fn sample(saved: &Saved, count: usize) -> Sampled {
     let d = saved.network.dimension;
-    let ends: Vec<(f64, f64)> = (0..d)
-        .map(|axis| {
-            let mut omega = vec![0.0; d];
-            omega[axis] = 1.0;
-            saved.problem.domain.extent(&omega)
-        })
-        .collect();
+    let ends: Vec<(f64, f64)> = (0..d).map(|axis| saved.problem.domain.side(axis)).collect();
     let total = count.pow(d as u32);
     let coordinates: Vec<Vec<f64>> = (0..d)
         .map(|axis| {
@@ -87,21 +71,16 @@ fn sample(saved: &Saved, count: usize) -> Sampled {
                 .collect()
         })
         .collect();
-    let mut columns = vec![(
-        "u",
-        of_network(&saved.network, &[Symbol::value()], &coordinates).swap_remove(0),
-    )];
+    let mut columns = vec![("u", values(&saved.network, &coordinates))];
     if let Some(exact) = of_exact(&saved.problem, &coordinates) {
         columns.push(("exact", exact));
     }
-    if let Domain::Ball { center, radius } = &saved.problem.domain {
-        for index in 0..total {
-            let from_center = coordinates.iter().zip(center).map(|(x, c)| x[index] - c);
-            if from_center.map(|x| x * x).sum::<f64>() > radius * radius * (1.0 + 1e-12) {
-                columns
-                    .iter_mut()
-                    .for_each(|(_, values)| values[index] = f64::NAN);
-            }
+    for index in 0..total {
+        let point = coordinates.iter().map(|x| x[index]);
+        if !saved.problem.domain.contains(point) {
+            columns
+                .iter_mut()
+                .for_each(|(_, values)| values[index] = f64::NAN);
         }
     }
     Sampled {
@@ -127,8 +106,7 @@ impl Sampled {
                 .coordinates
                 .iter()
                 .chain(self.columns.iter().map(|(_, values)| values));
-            let numbers: Vec<String> = columns.map(|column| format!("{}", column[index])).collect();
-            text += &numbers.join(",");
+            text += &csv_line(columns, index);
             text.push('\n');
         }
         text

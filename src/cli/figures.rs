@@ -1,14 +1,12 @@
 //! The paper's two figures.
 
-use super::progress::ProgressLine;
+use super::output::{refuse_existing, write_new};
+use super::progress::run_shown;
 use super::{Failure, ReproduceArguments};
 use greedy_pde::network::Network;
-use greedy_pde::network_file::write_atomically;
 use greedy_pde::page::{along_an_interval, over_a_square};
 use greedy_pde::plot::Picture;
 use greedy_pde::problem::{Overrides, Problem};
-use greedy_pde::run::run;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// How a figure is made.
@@ -51,27 +49,14 @@ pub(super) const FIGURES: &[Figure] = &[
 pub(super) fn make(figure: &Figure, arguments: &ReproduceArguments) -> Result<(), Failure> {
     let path = arguments.output.clone();
     let path = path.unwrap_or_else(|| PathBuf::from(format!("{}.svg", figure.name)));
-    if path.exists() && !arguments.force {
-        return Err(Failure::Input(format!(
-            "{}: is there already; nothing was changed. Use --force to overwrite it, or --output for another file",
-            path.display()
-        )));
-    }
+    refuse_existing(&path, arguments.force)?;
     let neurons = arguments.max_neurons.unwrap_or(figure.neurons);
     let overrides = Overrides {
         neurons: Some(neurons),
         ..Overrides::default()
     };
     let problem = Problem::from_toml(figure.config, figure.name, &overrides)?;
-    let progress = ProgressLine::new(neurons, arguments.quiet);
-    let (_, network) = run(&problem, &arguments.backend.run_options(), &mut |event| {
-        progress.show(event);
-        ControlFlow::Continue(())
-    })?;
-    progress.finish();
+    let (_, network) = run_shown(&problem, &arguments.backend.run_options(), arguments.quiet)?;
     let picture = (figure.draw)(&problem, &network);
-    write_atomically(&path, picture.file().as_bytes())
-        .map_err(|error| Failure::Solve(format!("{}: cannot be written: {error}", path.display())))?;
-    println!("{}", path.display());
-    Ok(())
+    write_new(&path, picture.file().as_bytes(), arguments.force)
 }

@@ -177,6 +177,26 @@ impl Output {
     }
 }
 
+/// Writes a file that a command was asked for, unless there is one already, and prints where it is.
+pub(super) fn write_new(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
+    refuse_existing(path, force)?;
+    network_file::write_atomically(path, bytes)
+        .map_err(|error| Failure::Solve(format!("{}: cannot be written: {error}", path.display())))?;
+    println!("{}", path.display());
+    Ok(())
+}
+
+/// Refuses to overwrite a file unless asked to: worth knowing before the work of making it.
+pub(super) fn refuse_existing(path: &Path, force: bool) -> Result<(), Failure> {
+    match path.exists() && !force {
+        false => Ok(()),
+        true => Err(Failure::Input(format!(
+            "{}: is there already; nothing was changed. Use --force to overwrite it, or --output for another file",
+            path.display()
+        ))),
+    }
+}
+
 /// Removes what a killed run was about to write.
 fn remove_half_written(directory: &Path) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();

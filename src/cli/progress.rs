@@ -1,10 +1,14 @@
 //! Progress on stderr: a line that moves on a terminal, plain lines elsewhere.
 
-use greedy_pde::report::Row;
-use greedy_pde::run::Event;
+use greedy_pde::error::SolveError;
+use greedy_pde::network::Network;
+use greedy_pde::problem::Problem;
+use greedy_pde::report::{Report, Row};
+use greedy_pde::run::{Event, RunOptions, run};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::Cell;
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// Shows how far a run is.
@@ -114,6 +118,21 @@ impl ProgressLine {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Solves a problem and shows how far it is.
+pub(super) fn run_shown(
+    problem: &Problem,
+    options: &RunOptions,
+    quiet: bool,
+) -> Result<(Report, Network), SolveError> {
+    let progress = ProgressLine::new(problem.settings.neurons, quiet);
+    let result = run(problem, options, &mut |event| {
+        progress.show(event);
+        ControlFlow::Continue(())
+    });
+    progress.finish();
+    result
 }
 
 fn figures(row: &Row) -> String {

@@ -1,7 +1,7 @@
 //! `greedy-pde reproduce`: the paper's tables, ours beside theirs.
 
 use super::figures::{self, FIGURES};
-use super::progress::ProgressLine;
+use super::progress::run_shown;
 use super::tables::{MadeBy, TABLES, TableSpec};
 use super::{Failure, ReproduceArguments, baselines, table, use_threads};
 use greedy_pde::network::Network;
@@ -208,12 +208,7 @@ fn run_once(
         rows_at: rows_at.to_vec(),
         ..arguments.backend.run_options()
     };
-    let progress = ProgressLine::new(neurons, arguments.quiet);
-    let (report, _) = run(&problem, &options, &mut |event| {
-        progress.show(event);
-        ControlFlow::Continue(())
-    })?;
-    progress.finish();
+    let (report, _) = run_shown(&problem, &options, arguments.quiet)?;
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }

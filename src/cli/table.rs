@@ -16,6 +16,12 @@ pub(super) fn plain(header: impl Into<comfy_table::Row>, rows: Vec<Vec<String>>)
     table
 }
 
+/// A line of a CSV file: one number of each column.
+pub(super) fn csv_line<'a>(columns: impl Iterator<Item = &'a Vec<f64>>, index: usize) -> String {
+    let numbers: Vec<String> = columns.map(|column| column[index].to_string()).collect();
+    numbers.join(",")
+}
+
 /// The rows of a run.
 pub(super) fn of_run(rows: &[Row]) -> Table {
     let (header, lines) = greedy_pde::report::table(rows);

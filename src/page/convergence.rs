@@ -36,7 +36,7 @@ fn chart(title: &str, series: Vec<Series>) -> Chart {
 /// Each error with the line it should follow.
 fn errors(run: &RunData) -> Vec<Series> {
     let problem = run.problem;
-    let by_excess = problem.settings.algorithm == Algorithm::Rga || problem.has_potential();
+    let by_excess = problem.measures_excess();
     let energy = match by_excess {
         true => "relative excess",
         false => "energy norm",

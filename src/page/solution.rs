@@ -7,7 +7,6 @@ use crate::plot::{Chart, HeatMap, Mark, Palette, Scale, Series};
 use crate::points::philox_uniforms;
 use crate::problem::Problem;
 use crate::sample;
-use crate::symbol::Symbol;
 
 /// Points of a curve.
 const CURVE: usize = 600;
@@ -47,7 +46,7 @@ fn maps(problem: &Problem, network: &Network) -> Vec<Named> {
 
 /// The solution of a problem in one dimension with the points where its neurons begin, and its error.
 pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option<Chart>) {
-    let (low, high) = problem.domain.extent(&[1.0]);
+    let (low, high) = problem.domain.side(0);
     let mut knots: Vec<f64> = match network.activation.relu_power() {
         Some(_) => network
             .neurons
@@ -60,9 +59,8 @@ pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option
     let even = (0..=CURVE).map(|i| low + (high - low) * i as f64 / CURVE as f64);
     let mut x: Vec<f64> = even.chain(knots.iter().copied()).collect();
     x.sort_by(f64::total_cmp);
-    let values = |x: &[f64]| sample::of_network(network, &[Symbol::value()], &[x.to_vec()]).swap_remove(0);
     let pairs = |x: &[f64], y: Vec<f64>| x.iter().copied().zip(y).collect::<Vec<(f64, f64)>>();
-    let computed = values(&x);
+    let computed = sample::values(network, std::slice::from_ref(&x));
     let exact = sample::of_exact(problem, std::slice::from_ref(&x));
     let mut series = Vec::new();
     let mut add = |name: String, mark, color, points| {
@@ -79,7 +77,12 @@ pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option
     }
     if !knots.is_empty() {
         let name = format!("grid points, where a neuron begins ({})", knots.len());
-        add(name, Mark::Dots, 2, pairs(&knots, values(&knots)));
+        add(
+            name,
+            Mark::Dots,
+            2,
+            pairs(&knots, sample::values(network, std::slice::from_ref(&knots))),
+        );
     }
     let chart = |title: &str, series| Chart {
         title: title.to_string(),
@@ -106,22 +109,14 @@ pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option
 pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<HeatMap>) {
     let dimension = problem.dimension();
     let middle = section_point(&problem.domain);
-    let ends = |i: usize| problem.domain.extent(&unit(dimension, i));
-    let (first, second) = (ends(0), ends(1));
+    let (first, second) = (problem.domain.side(0), problem.domain.side(1));
     let place = |(low, high): (f64, f64), j: usize| low + (high - low) * (j as f64 + 0.5) / MAP as f64;
     let mut coordinates: Vec<Vec<f64>> = middle.iter().map(|&c| vec![c; MAP * MAP]).collect();
     coordinates[0] = (0..MAP * MAP).map(|index| place(first, index % MAP)).collect();
     coordinates[1] = (0..MAP * MAP).map(|index| place(second, index / MAP)).collect();
-    let outside = |index: usize| match &problem.domain {
-        Domain::Box { .. } => false,
-        Domain::Ball { center, radius } => {
-            let from_center = coordinates.iter().zip(center).map(|(x, c)| x[index] - c);
-            from_center.map(|x| x * x).sum::<f64>() > radius * radius
-        }
-    };
     let blank = |mut values: Vec<f64>| {
         for (index, value) in values.iter_mut().enumerate() {
-            if outside(index) {
+            if !problem.domain.contains(coordinates.iter().map(|x| x[index])) {
                 *value = f64::NAN;
             }
         }
@@ -146,7 +141,7 @@ pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<H
             Domain::Ball { .. } => ", other coordinates at the centre",
         },
     };
-    let computed = sample::of_network(network, &[Symbol::value()], &coordinates).swap_remove(0);
+    let computed = sample::values(network, &coordinates);
     let error = sample::of_exact(problem, &coordinates).map(|exact| {
         let difference = computed.iter().zip(&exact).map(|(u, exact)| u - exact).collect();
         map(
@@ -170,12 +165,6 @@ fn section_point(domain: &Domain) -> Vec<f64> {
     }
 }
 
-fn unit(dimension: usize, axis: usize) -> Vec<f64> {
-    let mut omega = vec![0.0; dimension];
-    omega[axis] = 1.0;
-    omega
-}
-
 /// For each coordinate the average over the others (of a box) and a section.
 fn axes(problem: &Problem, network: &Network) -> Vec<Named> {
     let shown = problem.dimension().min(MOST_AXES);
@@ -191,7 +180,7 @@ fn axes(problem: &Problem, network: &Network) -> Vec<Named> {
 
 fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
     let dimension = problem.dimension();
-    let (low, high) = problem.domain.extent(&unit(dimension, axis));
+    let (low, high) = problem.domain.side(axis);
     let places: Vec<f64> = (0..STEPS)
         .map(|j| low + (high - low) * j as f64 / (STEPS - 1) as f64)
         .collect();
@@ -223,7 +212,7 @@ fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
                 .map(|row| row.iter().sum::<f64>() / averaged as f64);
             places.iter().copied().zip(means).collect()
         };
-        let computed = sample::of_network(network, &[Symbol::value()], &coordinates).swap_remove(0);
+        let computed = sample::values(network, &coordinates);
         let exact = sample::of_exact(problem, &coordinates);
         series.push(Series {
             name: name.to_string(),
@@ -251,10 +240,11 @@ fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
 /// For each place along an axis the same random points in the other coordinates.
 fn spread(places: &[f64], axis: usize, lower: &[f64], upper: &[f64]) -> Vec<Vec<f64>> {
     const STREAM: u32 = 8;
+    let draw = |index| philox_uniforms(0, STREAM, index, lower.len());
+    let points: Vec<Vec<f64>> = (0..AVERAGED as u64).map(draw).collect();
     let mut columns = vec![Vec::with_capacity(places.len() * AVERAGED); lower.len()];
     for &place in places {
-        for index in 0..AVERAGED {
-            let point = philox_uniforms(0, STREAM, index as u64, lower.len());
+        for point in &points {
             for (i, column) in columns.iter_mut().enumerate() {
                 column.push(if i == axis {
                     place

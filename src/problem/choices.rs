@@ -33,9 +33,7 @@ impl Builder<'_> {
         };
         let reach = (0..self.dimension)
             .map(|i| {
-                let mut unit = vec![0.0; self.dimension];
-                unit[i] = 1.0;
-                let (low, high) = self.domain.extent(&unit);
+                let (low, high) = self.domain.side(i);
                 low.abs().max(high.abs())
             })
             .map(|extent| extent * extent)

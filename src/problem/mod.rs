@@ -97,6 +97,12 @@ impl Problem {
         })
     }
 
+    /// Whether errors of the energy are relative excesses of the loss: a norm belongs to a quadratic
+    /// energy, any other and the relaxed algorithm have the excess.
+    pub fn measures_excess(&self) -> bool {
+        self.settings.algorithm == Algorithm::Rga || self.has_potential()
+    }
+
     /// Whether a boundary condition is enforced by a penalty.
     pub fn has_penalty(&self) -> bool {
         !self.penalties.is_empty()

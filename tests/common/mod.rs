@@ -9,7 +9,8 @@ use greedy_pde::report::{Report, Row};
 use greedy_pde::run::{RunOptions, run};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// Solves on the CPU.
 pub fn solve(problem: &Problem) -> Report {
@@ -99,4 +100,28 @@ pub fn write(directory: &Path, text: &str) {
 /// What a program printed on stderr.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A problem that takes long enough to be disturbed.
+pub fn long() -> String {
+    SMALL
+        .replace("cells = 100", "cells = 3000")
+        .replace("neurons = 20", "neurons = 1500")
+}
+
+/// Starts a run of the long problem and waits until it has taken some steps.
+pub fn start_long_run(directory: &Path, steps: usize) -> Child {
+    write(directory, &long());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_greedy-pde"))
+        .args(["solve", "problem.toml", "-q"])
+        .current_dir(directory)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let history = directory.join("runs/small/history.csv");
+    while std::fs::read_to_string(&history).map_or(0, |text| text.lines().count()) < steps {
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(child.try_wait().unwrap().is_none(), "it ended too soon");
+    }
+    child
 }
