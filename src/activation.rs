@@ -43,6 +43,11 @@ impl Activation {
         }
     }
 
+    /// Whether the scores of all offsets along a direction follow from one pass over the points.
+    pub fn has_sweep(self) -> bool {
+        self.relu_power().is_some()
+    }
+
     /// The highest derivative that is a function (for ReLU^k the k-th is the Heaviside step).
     pub fn smoothness(self) -> usize {
         self.relu_power().unwrap_or(usize::MAX)

@@ -97,6 +97,31 @@ impl Grid {
     }
 }
 
+/// The bins of one axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AxisBins {
+    /// The lower end of the domain.
+    pub low: f64,
+    /// The width of a bin.
+    pub step: f64,
+    /// How many.
+    pub count: usize,
+}
+
+impl AxisBins {
+    /// The bin of a place and the distance from its left edge, in parts of 2⁻³² of its width.
+    #[inline(always)]
+    pub(crate) fn bin(&self, place: u32) -> (usize, u32) {
+        let wide = u64::from(place) * self.count as u64;
+        ((wide >> 32) as usize, wide as u32)
+    }
+
+    /// The left edge of a bin, or the end of the last.
+    pub fn edge(&self, bin: usize) -> f64 {
+        self.low + bin as f64 * self.step
+    }
+}
+
 /// What to score.
 #[derive(Debug, Clone, Copy)]
 pub enum Candidates<'a> {

@@ -1,5 +1,35 @@
 //! What can go wrong while solving.
 
+/// What a GPU, or its driver, refused to do.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum DeviceError {
+    /// Nothing matches.
+    #[error("no GPU adapter{}; there are: {}", .wanted.as_ref().map_or(String::new(), |w| format!(" named like `{w}`")), if .available.is_empty() { "none (is a Vulkan driver installed?)".to_string() } else { .available.join(", ") })]
+    NoAdapter {
+        /// The name asked for.
+        wanted: Option<String>,
+        /// The names there are.
+        available: Vec<String>,
+    },
+    /// The adapter gives no device.
+    #[error("{adapter}: no device: {reason}")]
+    NoDevice {
+        /// Its name.
+        adapter: String,
+        /// What it said.
+        reason: String,
+    },
+    /// Too little memory on the device.
+    #[error("the device is out of memory: {0}")]
+    OutOfMemory(String),
+    /// The device is gone, or hangs.
+    #[error("the device was lost: {0}")]
+    Lost(String),
+    /// A fault of ours, or a feature that is not there.
+    #[error("the device refused a command: {0}")]
+    Refused(String),
+}
+
 /// A solve that could not go on. The numbers say where and why.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SolveError {
@@ -45,7 +75,7 @@ pub enum SolveError {
     Interrupted,
     /// No GPU, though one was asked for.
     #[error(transparent)]
-    Device(#[from] crate::gpu::DeviceError),
+    Device(#[from] DeviceError),
     /// The sums of a pass over the points cannot be saved.
     #[error("the sums over the points cannot be saved: {0}; what was written before is kept")]
     Tables(String),

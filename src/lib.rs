@@ -17,27 +17,33 @@ pub mod expression;
 pub mod symbol;
 
 // Where integrals are taken, and the loss that is minimised.
+pub mod points;
+
 pub mod error;
 pub mod loss;
-pub mod points;
-pub mod problem;
 
-// Sums over the points: along one direction, for all candidates.
-pub mod backend;
+// Neurons along one direction, all at once; the neurons to choose from.
 pub mod candidates;
-pub mod evaluate;
-pub mod gpu;
 pub mod ridge;
 pub mod vector;
+
+// Sums over the points, for all candidates.
+pub mod sums;
+
+#[cfg(feature = "gpu")]
+pub mod gpu;
 
 // The method: find the best neuron, project, repeat.
 pub mod greedy;
 pub mod projection;
 pub mod refine;
-pub mod search;
 
 // What it is compared with.
 pub mod train;
+
+// The problem file.
+pub mod problem;
+pub mod search;
 
 // Errors, and the run as a whole.
 pub mod norms;

@@ -35,28 +35,13 @@ pub struct Ridge {
 }
 
 impl Network {
-    /// The network of the last neuron alone.
-    pub fn last_neuron(&self) -> Network {
-        let from = self.len().saturating_sub(1);
-        Network {
-            neurons: self.neurons[from..].to_vec(),
-            coefficients: self.coefficients[from..].to_vec(),
-            ..Network::zero(self.activation, self.dimension)
-        }
-    }
-
-    /// The factor c with `self` = c · `earlier` + one more neuron, if it is so to rounding.
-    pub fn relaxes(&self, earlier: &Network) -> Option<f64> {
-        let n = earlier.len();
-        if self.len() != n + 1 || self.neurons[..n] != earlier.neurons[..] {
-            return None;
-        }
-        let pairs = || self.coefficients.iter().zip(&earlier.coefficients);
-        let (now, before) = pairs().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs()))?;
-        let factor = if *before == 0.0 { 0.0 } else { now / before };
-        pairs()
-            .all(|(now, before)| (now - factor * before).abs() <= 1e-13 * now.abs())
-            .then_some(factor)
+    /// factor · u + coefficient · g.
+    pub fn advanced(&self, factor: f64, g: &Neuron, coefficient: f64) -> Network {
+        let mut network = self.clone();
+        network.coefficients.iter_mut().for_each(|a| *a *= factor);
+        network.neurons.push(g.clone());
+        network.coefficients.push(coefficient);
+        network
     }
 
     /// u = 0.

@@ -2,14 +2,13 @@
 
 use crate::domain::Region;
 use crate::error::SolveError;
-use crate::evaluate::{EvaluationScratch, Evaluator};
 use crate::expression::{Graph, NodeId, Program, Workspace};
 use crate::loss::{Density, Formula, Loss, Term, TermSpec, TermTile};
 use crate::network::Network;
-use crate::points::Rule;
+use crate::points::{Rule, in_parallel};
 use crate::problem::{Formulation, Problem, Purpose};
+use crate::ridge::{EvaluationScratch, Evaluator};
 use crate::symbol::Symbol;
-use rayon::prelude::*;
 
 /// ‖u − u_n‖ in several norms.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -154,13 +153,9 @@ impl MeteredTerm {
     fn squares(&self, network: &Network) -> Result<Vec<[f64; 2]>, SolveError> {
         let evaluator = Evaluator::new(network);
         let tiles: Vec<_> = self.term.points.tiles().collect();
-        let parts: Vec<Result<[f64; 2], SolveError>> = tiles
-            .into_par_iter()
-            .map_init(Default::default, |(workspace, scratch, tile), range| {
-                self.tile_squares(&evaluator, range, workspace, scratch, tile)
-            })
-            .collect();
-        parts.into_iter().collect()
+        in_parallel(tiles, |(workspace, scratch, tile), range| {
+            self.tile_squares(&evaluator, range, workspace, scratch, tile)
+        })
     }
 
     /// L of a function given by its jets at a tile, summed over all.
@@ -169,18 +164,16 @@ impl MeteredTerm {
         jets: impl Fn(&TermTile, &mut Workspace, &mut EvaluationScratch) -> Vec<Vec<f64>> + Sync,
     ) -> Result<f64, SolveError> {
         let tiles: Vec<_> = self.term.points.tiles().collect();
-        let parts: Vec<Result<f64, SolveError>> = tiles
-            .into_par_iter()
-            .map_init(
-                Default::default,
-                |(workspace, scratch, tile): &mut (Workspace, EvaluationScratch, TermTile), range| {
-                    self.term.fill(range, workspace, tile)?;
-                    let jets = jets(tile, workspace, scratch);
-                    self.term.risk(tile, &jets, workspace)
-                },
-            )
-            .collect();
-        parts.into_iter().sum()
+        let parts = in_parallel(
+            tiles,
+            |scratch: &mut (Workspace, EvaluationScratch, TermTile), range| {
+                let (workspace, scratch, tile) = scratch;
+                self.term.fill(range, workspace, tile)?;
+                let jets = jets(tile, workspace, scratch);
+                self.term.risk(tile, &jets, workspace)
+            },
+        )?;
+        Ok(parts.into_iter().sum())
     }
 
     fn exact_jets(&self, tile: &TermTile, workspace: &mut Workspace) -> Vec<Vec<f64>> {

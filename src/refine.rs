@@ -1,8 +1,8 @@
 //! Newton's method on the sphere: from the best neurons of a scan to better ones near by.
 
-use crate::backend::LocalScore;
 use crate::error::SolveError;
 use crate::network::Neuron;
+use crate::sums::{LocalScore, Rho, Slopes};
 use nalgebra::{DMatrix, DVector};
 
 /// Newton steps from each start.
@@ -22,12 +22,23 @@ pub struct Resolution {
     pub angle: f64,
 }
 
-/// What the refinement asks of a run.
+/// What the refinement climbs on.
 pub trait Landscape {
     /// The scores of some neurons.
-    fn scores(&mut self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError>;
+    fn scores(&self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError>;
     /// Scores and their gradients.
-    fn slopes(&mut self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError>;
+    fn slopes(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError>;
+}
+
+/// The scores of a functional.
+impl Landscape for (&dyn Rho, &dyn Slopes) {
+    fn scores(&self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+        self.0.list_scores(neurons)
+    }
+
+    fn slopes(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
+        self.1.slopes_at(neurons)
+    }
 }
 
 /// Climbs from each start (a neuron with |ω| = 1 and its score) to a larger |score| near by, the bias
@@ -36,7 +47,7 @@ pub trait Landscape {
 /// The second derivatives are differences of gradients over one unit of the resolution: the sum over
 /// points of ReLU^k's own second derivative would miss the kink.
 pub fn refine(
-    landscape: &mut dyn Landscape,
+    landscape: &dyn Landscape,
     starts: &[(Neuron, f64)],
     resolution: Resolution,
     bias: [f64; 2],
@@ -71,7 +82,7 @@ struct Climber {
 
 /// One Newton step for each climber, as far as it helps.
 fn climb(
-    landscape: &mut dyn Landscape,
+    landscape: &dyn Landscape,
     climbers: Vec<&mut Climber>,
     resolution: Resolution,
     bias: [f64; 2],
@@ -261,11 +272,11 @@ mod tests {
     }
 
     impl Landscape for Hill {
-        fn scores(&mut self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+        fn scores(&self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
             Ok(neurons.iter().map(|neuron| self.at(neuron).value).collect())
         }
 
-        fn slopes(&mut self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
+        fn slopes(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
             Ok(neurons.iter().map(|neuron| self.at(neuron)).collect())
         }
     }
@@ -281,13 +292,13 @@ mod tests {
                 omega: normalised((0..d).map(|i| 1.0 + 0.3 * (i % 2) as f64).collect()),
                 bias: 0.2,
             };
-            let mut hill = Hill { top: top.clone() };
+            let hill = Hill { top: top.clone() };
             let score = hill.at(&start).value;
             let resolution = Resolution {
                 offset: 0.01,
                 angle: 0.01,
             };
-            let found = refine(&mut hill, &[(start, score)], resolution, [-1.0, 1.0]).unwrap();
+            let found = refine(&hill, &[(start, score)], resolution, [-1.0, 1.0]).unwrap();
             assert_eq!(found.len(), 1, "dimension {d}");
             let (neuron, better) = &found[0];
             assert!(*better > score);
@@ -307,13 +318,13 @@ mod tests {
             omega: vec![0.6, 0.8],
             bias: 0.1,
         };
-        let mut hill = Hill { top: top.clone() };
+        let hill = Hill { top: top.clone() };
         let resolution = Resolution {
             offset: 0.07,
             angle: 0.07,
         };
         assert!(
-            refine(&mut hill, &[(top, 2.0)], resolution, [-1.0, 1.0])
+            refine(&hill, &[(top, 2.0)], resolution, [-1.0, 1.0])
                 .unwrap()
                 .is_empty()
         );

@@ -1,12 +1,12 @@
 //! Values of networks and formulas at listed points: for files, tables and pictures.
 
-use crate::evaluate::{EvaluationScratch, Evaluator};
 use crate::expression::{MultiIndex, Program, Workspace};
 use crate::network::Network;
-use crate::points::{TILE, Tile};
+use crate::points::{TILE, Tile, in_parallel};
 use crate::problem::Problem;
+use crate::ridge::{EvaluationScratch, Evaluator};
 use crate::symbol::Symbol;
-use rayon::prelude::*;
+use std::convert::Infallible;
 
 /// The Laplacian in d dimensions.
 pub fn laplacian(dimension: usize) -> Symbol {
@@ -51,19 +51,17 @@ fn in_tiles(
 ) -> Vec<Vec<f64>> {
     let count = coordinates.first().map_or(0, Vec::len);
     let starts: Vec<usize> = (0..count).step_by(TILE).collect();
-    let parts: Vec<Vec<Vec<f64>>> = starts
-        .into_par_iter()
-        .map(|start| {
-            let range = start..(start + TILE).min(count);
-            values(&Tile {
-                coordinates: coordinates
-                    .iter()
-                    .map(|column| column[range.clone()].to_vec())
-                    .collect(),
-                weights: vec![0.0; range.len()],
-            })
-        })
-        .collect();
+    let Ok(parts) = in_parallel(starts, |_: &mut (), start| {
+        let range = start..(start + TILE).min(count);
+        let tile = Tile {
+            coordinates: coordinates
+                .iter()
+                .map(|column| column[range.clone()].to_vec())
+                .collect(),
+            weights: vec![0.0; range.len()],
+        };
+        Ok::<_, Infallible>(values(&tile))
+    });
     (0..columns)
         .map(|c| parts.iter().flat_map(|part| part[c].iter().copied()).collect())
         .collect()

@@ -1,7 +1,6 @@
-//! Which neurons a step looks at, and the best of them.
+//! Which neurons a step looks at.
 
-use crate::backend::AxisBins;
-use crate::candidates::{Grid, Knots, Line};
+use crate::candidates::{AxisBins, Grid, Knots, Line};
 use crate::domain::Domain;
 use crate::points::{Rule, philox_uniforms};
 use crate::problem::{Dictionary, DirectionKind};
@@ -21,8 +20,7 @@ pub fn grid(dictionary: &Dictionary, domain: &Domain, rule: &Rule, seed: u64, dr
             Line { omega, knots }
         })
         .collect();
-    let mirrored =
-        dictionary.activation.relu_power().is_some() && dictionary.directions != DirectionKind::Box;
+    let mirrored = dictionary.activation.has_sweep() && dictionary.directions != DirectionKind::Box;
     Grid::new(lines, mirrored)
 }
 
@@ -153,65 +151,5 @@ pub fn resolution(domain: &Domain, rule: &Rule) -> Resolution {
     Resolution {
         offset,
         angle: offset / widest,
-    }
-}
-
-/// Scores that differ by less than this part of the best count as equal …
-const SMALLEST_TIE: f64 = 1e-7;
-/// … and so do those within the rounding of their sums, but never by more than this part.
-const LARGEST_TIE: f64 = 1e-3;
-
-/// Candidates from the best score down. Of those that tie the one with the lowest rank comes first, so
-/// that rounding does not choose between neurons that mirror each other.
-pub struct BestFirst<'a> {
-    scores: &'a [f64],
-    rounding: f64,
-    rank: &'a dyn Fn(usize) -> f64,
-    taken: Vec<bool>,
-}
-
-impl<'a> BestFirst<'a> {
-    /// The candidates with these scores, which are sums with an error of about `rounding`.
-    pub fn new(scores: &'a [f64], rounding: f64, rank: &'a dyn Fn(usize) -> f64) -> Self {
-        Self {
-            scores,
-            rounding,
-            rank,
-            taken: vec![false; scores.len()],
-        }
-    }
-
-    /// The best candidate of each of the best `count` lines of a grid, the best first.
-    pub fn of_lines(mut self, grid: &Grid, count: usize) -> Vec<usize> {
-        let mut best = Vec::new();
-        while best.len() < count
-            && let Some(index) = self.next()
-        {
-            best.push(index);
-            self.taken[grid.line_of(index)].fill(true);
-        }
-        best
-    }
-
-    fn left(&self) -> impl Iterator<Item = (usize, f64)> {
-        let pairs = self.scores.iter().zip(&self.taken).enumerate();
-        pairs
-            .filter(|(_, (_, taken))| !**taken)
-            .map(|(index, (score, _))| (index, score.abs()))
-    }
-}
-
-impl Iterator for BestFirst<'_> {
-    type Item = usize;
-
-    fn next(&mut self) -> Option<usize> {
-        let best = self.left().map(|(_, size)| size).fold(0.0, f64::max);
-        let tie = self.rounding.clamp(SMALLEST_TIE * best, LARGEST_TIE * best);
-        let tied = self.left().filter(|(_, size)| *size >= best - tie);
-        let (_, index) = tied
-            .map(|(index, _)| ((self.rank)(index), index))
-            .min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))?;
-        self.taken[index] = true;
-        Some(index)
     }
 }

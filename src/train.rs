@@ -4,14 +4,13 @@
 //! ∂L/∂aᵢ = ⟨∇L(u), gᵢ⟩, and ∂L/∂(ωᵢ, bᵢ) = aᵢ ∂⟨∇L(u), gᵢ⟩/∂(ωᵢ, bᵢ).
 
 use crate::activation::Activation;
-use crate::backend::AnyBackend;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::points::philox_uniforms;
+use crate::sums::Sums;
 use argmin::core::{CostFunction, Error, Executor, Gradient, State};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::quasinewton::LBFGS;
-use std::cell::RefCell;
 
 /// Steps by which L-BFGS remembers the curvature.
 const MEMORY: usize = 20;
@@ -100,10 +99,14 @@ fn with_parameters(like: &Network, parameters: &[f64]) -> Network {
 ///
 /// ReLU^k is homogeneous: aσ(ω·x + b) = a|ω|ᵏ σ((ω·x + b)/|ω|). The sums are taken for the neurons with
 /// |ω| = 1, which lie on the same line in one dimension and then cost one pass together.
-pub fn gradient(backend: &mut AnyBackend, network: &Network) -> Result<Vec<f64>, SolveError> {
+pub fn gradient(sums: &dyn Sums, network: &Network) -> Result<Vec<f64>, SolveError> {
     let (unit, lengths) = normalised(network);
     let power = network.activation.relu_power().unwrap_or(0) as i32;
-    let local = backend.local_scores(&unit, &unit.neurons)?;
+    let rho = sums.gradient(&unit)?;
+    let slopes = rho
+        .slopes()
+        .ok_or(SolveError::Unsupported("training on moment tables"))?;
+    let local = slopes.slopes_at(&unit.neurons)?;
     let mut gradient = Vec::with_capacity(local.len() * (network.dimension + 2));
     for ((score, length), &a) in local.iter().zip(lengths).zip(&network.coefficients) {
         // The score is homogeneous of degree k in (ω, b), its derivatives of degree k − 1.
@@ -137,7 +140,7 @@ fn normalised(network: &Network) -> (Network, Vec<f64>) {
 
 /// Trains a network by a first-order method; the observer sees the number of epochs done.
 pub fn descend(
-    backend: &mut AnyBackend,
+    sums: &dyn Sums,
     network: &Network,
     method: Method,
     schedule: &Schedule,
@@ -149,7 +152,7 @@ pub fn descend(
     let mut place = parameters(network);
     let (mut mean, mut square) = (vec![0.0; place.len()], vec![0.0; place.len()]);
     for epoch in 0..schedule.epochs {
-        let slope = gradient(backend, &with_parameters(network, &place))?;
+        let slope = gradient(sums, &with_parameters(network, &place))?;
         let rate = schedule.rate_at(epoch);
         match method {
             Method::Sgd { momentum } => {
@@ -179,41 +182,38 @@ pub fn descend(
 }
 
 /// The loss as a function of the parameters.
-struct Landscape<'a> {
-    backend: RefCell<&'a mut AnyBackend>,
+struct LossSurface<'a> {
+    sums: &'a dyn Sums,
     network: &'a Network,
 }
 
-impl CostFunction for Landscape<'_> {
+impl CostFunction for LossSurface<'_> {
     type Param = Vec<f64>;
     type Output = f64;
 
     fn cost(&self, place: &Vec<f64>) -> Result<f64, Error> {
         let network = with_parameters(self.network, place);
-        Ok(self.backend.borrow_mut().risk(&normalised(&network).0)?)
+        Ok(self.sums.risk(&normalised(&network).0)?)
     }
 }
 
-impl Gradient for Landscape<'_> {
+impl Gradient for LossSurface<'_> {
     type Param = Vec<f64>;
     type Gradient = Vec<f64>;
 
     fn gradient(&self, place: &Vec<f64>) -> Result<Vec<f64>, Error> {
         let network = with_parameters(self.network, place);
-        Ok(gradient(&mut **self.backend.borrow_mut(), &network)?)
+        Ok(gradient(self.sums, &network)?)
     }
 }
 
 /// Trains on by L-BFGS with a line search for the strong Wolfe conditions, until the loss changes by
 /// less than 10⁻¹⁶ or `iterations` are done.
-pub fn lbfgs(backend: &mut AnyBackend, network: &Network, iterations: u64) -> Result<Network, SolveError> {
+pub fn lbfgs(sums: &dyn Sums, network: &Network, iterations: u64) -> Result<Network, SolveError> {
     const LEAST_CHANGE: f64 = 1e-16;
     let start = parameters(network);
-    let before = backend.risk(network)?;
-    let problem = Landscape {
-        backend: RefCell::new(backend),
-        network,
-    };
+    let before = sums.risk(network)?;
+    let problem = LossSurface { sums, network };
     let solver = LBFGS::new(MoreThuenteLineSearch::new(), MEMORY)
         .with_tolerance_cost(LEAST_CHANGE)
         .and_then(|solver| solver.with_tolerance_grad(LEAST_CHANGE));

@@ -4,18 +4,17 @@
 
 mod common;
 
-use common::laws::{check_laws, network, problem, unit};
-use greedy_pde::backend::{
-    AnyBackend, Backend, CpuBackend, CpuOptions, GpuBackend, GpuOptions, MomentTables, PassOptions,
-    PrecisionChoice,
-};
+use common::laws::{self, check_laws, network, problem, unit};
 use greedy_pde::candidates::{Candidates, Grid, Knots, Line};
 use greedy_pde::domain::Region;
-use greedy_pde::gpu::{self, AdapterChoice, Gpu};
+use greedy_pde::gpu::{self, AdapterChoice, DevicePass, Gpu, GpuOptions, GpuSums, Precision};
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::points::{PointSet, Tile};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::run::{BackendChoice, RunOptions, run};
+use greedy_pde::sums::{
+    Accuracy, CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PrecisionChoice, Sums,
+};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -42,7 +41,7 @@ fn main() {
         .with_ignored_flag(missing)
     };
     let trials = vec![
-        on_adapter("the_gpu_backend_obeys_the_laws", the_gpu_backend_obeys_the_laws),
+        on_adapter("the_gpu_obeys_the_laws", the_gpu_obeys_the_laws),
         on_adapter(
             "scores_are_right_to_the_precision",
             scores_are_right_to_the_precision,
@@ -101,35 +100,46 @@ fn options(precision: PrecisionChoice, resident_bytes: usize) -> GpuOptions {
     }
 }
 
-fn backend(problem: &Problem, options: GpuOptions) -> GpuBackend {
+fn device(problem: &Problem, options: GpuOptions) -> GpuSums {
     let loss = problem.loss(8, Purpose::Training).unwrap();
-    GpuBackend::new(
+    GpuSums::new(
         open(),
         loss,
         &problem.domain,
         problem.dictionary.activation,
         options,
     )
-    .unwrap()
 }
 
-fn cpu(problem: &Problem) -> CpuBackend {
+/// ⟨∇L(u), g⟩ in double precision.
+fn gradient(sums: &dyn Sums, u: &Network, along: Candidates) -> Vec<f64> {
+    let rho = sums.gradient(u).unwrap();
+    rho.scores(along, Accuracy::Full).unwrap().values
+}
+
+fn cpu(problem: &Problem) -> CpuSums {
     let loss = problem.loss(8, Purpose::Training).unwrap();
-    CpuBackend::new(loss, problem.dictionary.activation, CpuOptions::default()).unwrap()
+    CpuSums::new(loss, problem.dictionary.activation, CpuOptions::default()).unwrap()
 }
 
-fn the_gpu_backend_obeys_the_laws() {
+fn the_gpu_obeys_the_laws() {
     for (dimension, formulation, activation) in [
         (1, "energy", "relu^2"),
         (3, "energy", "relu^2"),
         (2, "fourth", "relu^3"),
         (2, "residual", "relu^5"),
+        (2, "energy", "sigmoid"),
     ] {
         let problem = problem(dimension, formulation, activation);
-        check_laws(
-            &mut backend(&problem, options(PrecisionChoice::F64, 1 << 30)),
-            dimension,
-        );
+        let activation = problem.dictionary.activation;
+        let (u, grid) = (network(activation, dimension), laws::grid(activation, dimension));
+        for (precision, resident) in [
+            (PrecisionChoice::F64, 1 << 30),
+            (PrecisionChoice::Auto, 1 << 30),
+            (PrecisionChoice::Auto, 0),
+        ] {
+            check_laws(&device(&problem, options(precision, resident)), &u, &grid);
+        }
     }
 }
 
@@ -162,10 +172,14 @@ fn scores_are_right_to_the_precision() {
         let grid = Grid::new(lines.to_vec(), true);
         let (exact, size) = plain_sums(&problem, &grid);
         let zero = Network::zero(problem.dictionary.activation, dimension);
-        for (precision, tolerance) in [(PrecisionChoice::F32, 1e-7), (PrecisionChoice::F64, 1e-14)] {
+        for (precision, tolerance) in [(Precision::F32, 1e-7), (Precision::F64, 1e-14)] {
             // Scored as a scan does it, without the second look in f64.
-            let mut backend = backend(&problem, options(precision, 1 << 29));
-            let scores = backend.raw_scores(&zero, Candidates::Grid(&grid)).unwrap();
+            let raw = |problem: &Problem| {
+                let sums = device(problem, options(PrecisionChoice::Auto, 1 << 29));
+                sums.raw_scores(&zero, Candidates::Grid(&grid), precision)
+                    .unwrap()
+            };
+            let scores = raw(&problem);
             // Neurons that hardly any point activates have no sum to speak of: the f32 coordinates of
             // those few points are all there is.
             let largest = size.iter().copied().fold(0.0, f64::max);
@@ -179,11 +193,8 @@ fn scores_are_right_to_the_precision() {
             let error = off(&scores);
             assert!(error <= tolerance, "d = {dimension}, {precision:?}: {error:e}");
             // The negative control: f off by a few parts in a million at every point.
-            let perturbed = fit(dimension, 1_000_000, "1.000005");
-            let scores = self::backend(&perturbed, options(precision, 1 << 29))
-                .raw_scores(&zero, Candidates::Grid(&grid))
-                .unwrap();
-            assert!(off(&scores) > tolerance);
+            let perturbed = raw(&fit(dimension, 1_000_000, "1.000005"));
+            assert!(off(&perturbed) > tolerance);
         }
     }
 }
@@ -232,42 +243,42 @@ fn a_lost_device_leaves_the_cpu_to_go_on() {
     let gpu = open();
     let loss = problem.loss(8, Purpose::Training).unwrap();
     let options = options(PrecisionChoice::F64, 1 << 30);
-    let mut backend = GpuBackend::new(
+    let sums = GpuSums::new(
         Arc::clone(&gpu),
         loss,
         &problem.domain,
         problem.dictionary.activation,
         options,
-    )
-    .unwrap();
-    let before = backend.gradient(&u, along).unwrap();
-    assert_eq!(backend.report().backend, "gpu");
+    );
+    let rho = sums.gradient(&u).unwrap();
+    let before = rho.list_scores(&u.neurons).unwrap();
+    assert_eq!(sums.report().backend, "gpu");
     gpu.destroy();
-    let after = backend.gradient(&u, along).unwrap();
-    assert_eq!(after, cpu(&problem).gradient(&u, along).unwrap());
+    // What was made on the device is made again elsewhere.
+    let after = rho.list_scores(&u.neurons).unwrap();
+    assert_eq!(after, gradient(&cpu(&problem), &u, along));
+    assert_eq!(after, gradient(&sums, &u, along));
+    assert_eq!(sums.risk(&u).unwrap(), cpu(&problem).risk(&u).unwrap());
     for (a, b) in before.iter().zip(&after) {
         assert!((a - b).abs() <= 1e-10 * (1.0 + b.abs()));
     }
-    assert_eq!(backend.report().backend, "cpu");
+    assert_eq!(sums.report().backend, "cpu");
     assert!(
-        backend.report().notes[0].contains("the CPU goes on"),
+        sums.report().notes[0].contains("the CPU goes on"),
         "{:?}",
-        backend.report().notes
+        sums.report().notes
     );
 }
 
 fn streamed_tiles_and_resident_points_agree() {
     let problem = problem(2, "energy", "relu^2");
     let u = network(problem.dictionary.activation, 2);
-    let (mut resident, mut streamed) = (
-        backend(&problem, options(PrecisionChoice::F64, 1 << 30)),
-        backend(&problem, options(PrecisionChoice::F64, 0)),
+    let (resident, streamed) = (
+        device(&problem, options(PrecisionChoice::F64, 1 << 30)),
+        device(&problem, options(PrecisionChoice::F64, 0)),
     );
     let along = Candidates::List(&u.neurons);
-    assert_eq!(
-        resident.gradient(&u, along).unwrap(),
-        streamed.gradient(&u, along).unwrap()
-    );
+    assert_eq!(gradient(&resident, &u, along), gradient(&streamed, &u, along));
     assert_eq!(resident.risk(&u).unwrap(), streamed.risk(&u).unwrap());
 }
 
@@ -291,10 +302,14 @@ fn f32_scores_agree_with_the_cpu(problem: &Problem, u: &Network) {
     };
     let grid = Grid::new(vec![line], false);
     let along = Candidates::Grid(&grid);
-    let exact = cpu(problem).gradient(u, along).unwrap();
-    let scores = backend(problem, options(PrecisionChoice::F32, 1 << 30))
-        .raw_scores(u, along)
-        .unwrap();
+    let exact = gradient(&cpu(problem), u, along);
+    let sums = device(problem, options(PrecisionChoice::F32, 1 << 30));
+    let scores = sums
+        .gradient(u)
+        .unwrap()
+        .scores(along, Accuracy::Fast)
+        .unwrap()
+        .values;
     let largest = exact.iter().fold(0.0f64, |m, s| m.max(s.abs()));
     for (a, b) in scores.iter().zip(&exact) {
         assert!((a - b).abs() < 1e-4 * largest, "{}: {a} {b}", u.activation);
@@ -339,8 +354,12 @@ fn moment_tables_are_those_of_the_cpu() {
         let loss = problem.loss(1, Purpose::Training).unwrap();
         let (power, axes) = greedy_pde::run::table_axes(&problem, &loss).unwrap();
         let device = open();
-        let pass = |gpu| {
-            let options = PassOptions { gpu, store: None };
+        let pass = |gpu: Option<&Arc<Gpu>>| {
+            let device = gpu.map(|gpu| {
+                let pass = DevicePass::new(Arc::clone(gpu), power, &axes).unwrap();
+                Box::new(pass) as Box<dyn PairSums>
+            });
+            let options = PassOptions { device, store: None };
             MomentTables::new(&loss.terms[0], power, axes.clone(), options, &mut |_, _| {
                 ControlFlow::Continue(())
             })
@@ -405,8 +424,7 @@ fn the_same_numbers_every_time() {
     let problem = problem(2, "energy", "relu^2");
     let u = network(problem.dictionary.activation, 2);
     let scores = || {
-        let mut backend: Box<AnyBackend> =
-            Box::new(backend(&problem, options(PrecisionChoice::F32, 1 << 30)));
+        let sums = device(&problem, options(PrecisionChoice::F32, 1 << 30));
         let knots = Knots {
             first: -1.0,
             step: 0.05,
@@ -419,7 +437,7 @@ fn the_same_numbers_every_time() {
             }],
             true,
         );
-        backend.gradient(&u, Candidates::Grid(&grid)).unwrap()
+        gradient(&sums, &u, Candidates::Grid(&grid))
     };
     let first = scores();
     for _ in 0..4 {
@@ -448,10 +466,12 @@ fn ten_million_points_stream_in_little_memory() {
         }],
         false,
     );
-    let mut backend = backend(&problem, options(PrecisionChoice::F32, 1 << 28));
+    let sums = device(&problem, options(PrecisionChoice::F32, 1 << 28));
     let zero = Network::zero(problem.dictionary.activation, 10);
     let before = resident_memory();
-    let scores = backend.raw_scores(&zero, Candidates::Grid(&grid)).unwrap();
+    let scores = sums
+        .raw_scores(&zero, Candidates::Grid(&grid), Precision::F32)
+        .unwrap();
     assert!(scores.iter().all(|score| *score < 0.0));
     if let (Some(before), Some(after)) = (before, resident_memory()) {
         assert!(

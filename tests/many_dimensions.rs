@@ -3,10 +3,10 @@
 mod common;
 
 use common::{config, rate, row, solve};
-use greedy_pde::backend::TableStore;
 use greedy_pde::error::SolveError;
 use greedy_pde::problem::{Overrides, Problem};
 use greedy_pde::run::{Event, RunOptions, run};
+use greedy_pde::sums::TableStore;
 use std::ops::ControlFlow;
 
 fn points(points: usize, neurons: usize) -> Overrides {

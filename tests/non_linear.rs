@@ -3,10 +3,10 @@
 mod common;
 
 use common::{config, neurons, rate, solve};
-use greedy_pde::backend::{Backend, CpuBackend, CpuOptions};
 use greedy_pde::network::Network;
 use greedy_pde::problem::{Overrides, Problem, Purpose, StepRule};
 use greedy_pde::run::{Event, RunOptions, run};
+use greedy_pde::sums::{CpuOptions, CpuSums, Sums};
 use greedy_pde::train::{self, Method, Schedule};
 use std::ops::ControlFlow;
 
@@ -100,9 +100,9 @@ fn trained_networks_have_the_gradient_of_their_loss() {
     let problem = config("ex1_neumann", neurons(6));
     let loss = problem.loss(6, Purpose::Training).unwrap();
     let activation = problem.dictionary.activation;
-    let mut backend = CpuBackend::new(loss, activation, CpuOptions::default()).unwrap();
+    let sums = CpuSums::new(loss, activation, CpuOptions::default()).unwrap();
     let network = train::random_network(activation, 1, 6, 3);
-    let gradient = train::gradient(&mut backend, &network).unwrap();
+    let gradient = train::gradient(&sums, &network).unwrap();
     let h = 1e-6;
     let moved = |k: usize, h: f64| -> Network {
         let mut network = network.clone();
@@ -115,8 +115,8 @@ fn trained_networks_have_the_gradient_of_their_loss() {
     };
     for (k, slope) in gradient.iter().enumerate() {
         let (up, down) = (
-            backend.risk(&moved(k, h)).unwrap(),
-            backend.risk(&moved(k, -h)).unwrap(),
+            sums.risk(&moved(k, h)).unwrap(),
+            sums.risk(&moved(k, -h)).unwrap(),
         );
         assert!(((up - down) / (2.0 * h) - slope).abs() < 1e-5 * (1.0 + slope.abs()));
     }
@@ -125,11 +125,11 @@ fn trained_networks_have_the_gradient_of_their_loss() {
         epochs: 200,
         ..Schedule::PAPER
     };
-    let start = backend.risk(&network).unwrap();
+    let start = sums.risk(&network).unwrap();
     for method in [Method::Sgd { momentum: 0.0 }, Method::Adam] {
-        let trained = train::descend(&mut backend, &network, method, &schedule, &mut |_| {}).unwrap();
-        let first = backend.risk(&trained).unwrap();
-        let further = train::lbfgs(&mut backend, &trained, 50).unwrap();
-        assert!(first < start && backend.risk(&further).unwrap() < first);
+        let trained = train::descend(&sums, &network, method, &schedule, &mut |_| {}).unwrap();
+        let first = sums.risk(&trained).unwrap();
+        let further = train::lbfgs(&sums, &trained, 50).unwrap();
+        assert!(first < start && sums.risk(&further).unwrap() < first);
     }
 }

@@ -45,6 +45,7 @@ fn every_shader_compiles() {
             compiles(&program.wgsl(&spec));
         }
     }
+    compiles(&gpu::narrow_wgsl());
     for power in 1..=3 {
         compiles(&gpu::moments_wgsl(power));
     }
@@ -64,11 +65,13 @@ fn compiles(text: &str) {
 
 #[test]
 fn uniforms_have_the_same_layout_on_both_sides() {
-    use gpu::{ChannelsParams, JetsParams, RefineParams, RiskParams, ScoreParams};
+    use gpu::{
+        ChannelsParams, JetsParams, MomentsParams, NarrowParams, RefineParams, RiskParams, ScoreParams,
+    };
     use std::mem::offset_of;
     let spec = &specs()[0];
-    let check = |program: Program, name: &str, size: usize, host: &[(&str, usize)]| {
-        let module = naga::front::wgsl::parse_str(&program.wgsl(spec)).unwrap();
+    let check = |wgsl: String, name: &str, size: usize, host: &[(&str, usize)]| {
+        let module = naga::front::wgsl::parse_str(&wgsl).unwrap();
         let (_, found) = module
             .types
             .iter()
@@ -85,21 +88,23 @@ fn uniforms_have_the_same_layout_on_both_sides() {
         assert_eq!(device, host, "{name}");
     };
     macro_rules! check {
-        ($program:ident, $name:ident, $($field:ident),+) => {
-            check(Program::$program, stringify!($name), size_of::<$name>(), &[$((stringify!($field), offset_of!($name, $field))),+])
+        ($wgsl:expr, $name:ident, $($field:ident),+) => {
+            check($wgsl, stringify!($name), size_of::<$name>(), &[$((stringify!($field), offset_of!($name, $field))),+])
         };
     }
-    check!(Jets, JetsParams, stride, first, last, clear);
-    check!(Channels, ChannelsParams, stride, with_load);
-    check!(Risk, RiskParams, stride);
-    check!(Score, ScoreParams, stride, blocks);
-    check!(Refine, RefineParams, stride, blocks);
+    check!(Program::Jets.wgsl(spec), JetsParams, stride, first, last, clear);
+    check!(Program::Channels.wgsl(spec), ChannelsParams, stride, with_load);
+    check!(Program::Risk.wgsl(spec), RiskParams, stride);
+    check!(Program::Score.wgsl(spec), ScoreParams, stride, blocks);
+    check!(Program::Refine.wgsl(spec), RefineParams, stride, blocks);
+    check!(gpu::narrow_wgsl(), NarrowParams, count, width);
+    check!(gpu::moments_wgsl(2), MomentsParams, columns);
 }
 
 /// llvmpipe 22.3 silently ends an invocation's loops after about 65,535 trips in all.
 #[test]
 fn no_invocation_loops_too_long() {
-    let per_lane = gpu::BLOCK / gpu::WORKGROUP;
+    let per_lane = gpu::SCORE_BLOCK / gpu::WORKGROUP;
     for spec in specs() {
         let (d, c) = (spec.dimension, spec.orders.len());
         let top = spec.orders.iter().max().unwrap() + 1;

@@ -1,9 +1,9 @@
 //! What users type.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use greedy_pde::backend::PrecisionChoice;
 use greedy_pde::problem::Overrides;
 use greedy_pde::run::{BackendChoice, RunOptions};
+use greedy_pde::sums::PrecisionChoice;
 use std::path::PathBuf;
 
 /// Solves partial differential equations with shallow neural networks trained by greedy algorithms.

@@ -2,10 +2,10 @@
 
 use super::reproduce::{Computed, Request};
 use super::{Failure, table};
-use greedy_pde::backend::{Backend, CpuBackend, CpuOptions};
 use greedy_pde::network::Network;
 use greedy_pde::norms::{ErrorMeter, Errors};
 use greedy_pde::problem::{Problem, Purpose};
+use greedy_pde::sums::{CpuOptions, CpuSums, Sums};
 use greedy_pde::train::{self, Method, Schedule};
 use rayon::prelude::*;
 use std::time::Instant;
@@ -21,7 +21,7 @@ const CAUGHT: f64 = 10.0;
 /// A problem with what training it needs.
 struct Trainer<'a> {
     problem: &'a Problem,
-    backend: CpuBackend,
+    sums: CpuSums,
     meter: ErrorMeter,
     schedule: Schedule,
     quiet: bool,
@@ -30,7 +30,7 @@ struct Trainer<'a> {
 impl<'a> Trainer<'a> {
     fn new(problem: &'a Problem, epochs: Option<usize>, quiet: bool) -> Result<Self, Failure> {
         let loss = problem.loss(problem.settings.neurons, Purpose::Training)?;
-        let backend = CpuBackend::new(loss, problem.dictionary.activation, CpuOptions::default())?;
+        let sums = CpuSums::new(loss, problem.dictionary.activation, CpuOptions::default())?;
         let meter = meter(problem)?;
         let mut schedule = Schedule::PAPER;
         if let Some(epochs) = epochs {
@@ -40,7 +40,7 @@ impl<'a> Trainer<'a> {
         }
         Ok(Self {
             problem,
-            backend,
+            sums,
             meter,
             schedule,
             quiet,
@@ -62,7 +62,7 @@ impl<'a> Trainer<'a> {
                 );
             }
         };
-        let trained = train::descend(&mut self.backend, &start, method, &self.schedule, &mut progress)?;
+        let trained = train::descend(&self.sums, &start, method, &self.schedule, &mut progress)?;
         Ok(trained)
     }
 
@@ -134,9 +134,9 @@ pub(super) fn deep_ritz(request: &Request) -> Result<Computed, Failure> {
 pub(super) fn pinn(request: &Request) -> Result<Computed, Failure> {
     mean_over_seeds(request, &["pinn_loss", "l2", "h1"], |trainer, seed| {
         let first = trainer.descend(Method::Adam, seed)?;
-        let network = train::lbfgs(&mut trainer.backend, &first, LBFGS_ITERATIONS)?;
+        let network = train::lbfgs(&trainer.sums, &first, LBFGS_ITERATIONS)?;
         let errors = trainer.meter.errors(&network)?;
-        Ok(vec![trainer.backend.risk(&network)?, errors.l2, errors.h1])
+        Ok(vec![trainer.sums.risk(&network)?, errors.l2, errors.h1])
     })
 }
 
@@ -203,7 +203,7 @@ pub(super) fn compare(
         };
         let adam = trainer.descend(Method::Adam, 0)?;
         add("Adam", &trainer, &adam, started.elapsed().as_secs_f64())?;
-        let further = train::lbfgs(&mut trainer.backend, &adam, LBFGS_ITERATIONS)?;
+        let further = train::lbfgs(&trainer.sums, &adam, LBFGS_ITERATIONS)?;
         let seconds = started.elapsed().as_secs_f64();
         add("Adam, then L-BFGS", &trainer, &further, seconds)?;
         started = Instant::now();

@@ -2,13 +2,13 @@
 
 use super::{BenchArguments, Failure, bench_pass, table};
 use greedy_pde::activation::Activation;
-use greedy_pde::backend::{Backend, CpuBackend, CpuOptions, GpuBackend, GpuOptions, PrecisionChoice};
 use greedy_pde::candidates::{Candidates, Grid, Knots, Line};
 use greedy_pde::domain::Region;
-use greedy_pde::gpu::{self, AdapterChoice, Gpu};
+use greedy_pde::gpu::{self, AdapterChoice, Gpu, GpuOptions, GpuSums, Precision};
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::points::{PointSet, Tile, philox_uniforms, unit_vector};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
+use greedy_pde::sums::{Accuracy, CpuOptions, CpuSums, PrecisionChoice, Sums};
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
@@ -128,38 +128,41 @@ fn measure(
             .map(|&(index, score, size)| (scores[index] - score).abs() / size);
         off.fold(0.0, f64::max)
     };
-    let mut cpu = CpuBackend::new(loss.clone(), Activation::Relu(2), CpuOptions::default())?;
-    let (cpu_seconds, cpu_scores) = fastest(|| Ok(cpu.gradient(&u, along)?))?;
-    let on_gpu = |precision: PrecisionChoice| -> Result<Option<(f64, f64, Option<f64>)>, Failure> {
+    let cpu = CpuSums::new(loss.clone(), Activation::Relu(2), CpuOptions::default())?;
+    let (cpu_seconds, cpu_scores) = fastest(|| {
+        let scores = cpu.gradient(&u)?.scores(along, Accuracy::Full)?;
+        Ok(scores.values)
+    })?;
+    let on_gpu = |precision: Precision| -> Result<Option<(f64, f64, Option<f64>)>, Failure> {
         let Some(gpu) = gpu else {
             return Ok(None);
         };
-        if precision == PrecisionChoice::F64 && !gpu.report().f64 {
+        if precision == Precision::F64 && !gpu.report().f64 {
             return Ok(None);
         }
         let options = GpuOptions {
-            precision,
+            precision: PrecisionChoice::Auto,
             resident_bytes: 1 << 30,
             cpu: CpuOptions::default(),
         };
-        let mut backend = GpuBackend::new(
+        let sums = GpuSums::new(
             Arc::clone(gpu),
             loss.clone(),
             &problem.domain,
             Activation::Relu(2),
             options,
-        )?;
+        );
         // The first call compiles the shaders and sends the points up.
-        backend.raw_scores(&u, along)?;
+        sums.raw_scores(&u, along, precision)?;
         let before = gpu.busy_seconds();
-        let (seconds, scores) = fastest(|| Ok(backend.raw_scores(&u, along)?))?;
+        let (seconds, scores) = fastest(|| Ok(sums.raw_scores(&u, along, precision)?))?;
         let device = before
             .zip(gpu.busy_seconds())
             .map(|(before, after)| (after - before) / REPEATS as f64);
         Ok(Some((seconds, difference(&scores), device)))
     };
-    let narrow = on_gpu(PrecisionChoice::F32)?;
-    let wide = on_gpu(PrecisionChoice::F64)?;
+    let narrow = on_gpu(Precision::F32)?;
+    let wide = on_gpu(Precision::F64)?;
     let rate = |seconds: f64| evaluations / seconds / 1e6;
     Ok(Measurement {
         dimension,

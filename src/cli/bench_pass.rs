@@ -1,10 +1,11 @@
 //! The pass over the points that makes moment tables: how many points per second, CPU and GPU in one run.
 
 use super::{Failure, table};
-use greedy_pde::backend::{MomentTables, PassOptions};
-use greedy_pde::gpu::Gpu;
+use greedy_pde::error::SolveError;
+use greedy_pde::gpu::{DevicePass, Gpu};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::run::table_axes;
+use greedy_pde::sums::{MomentTables, PairSums, PassOptions};
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -58,7 +59,14 @@ fn pass(problem: &Problem, gpu: Option<&Arc<Gpu>>) -> Result<(f64, MomentTables)
     let loss = problem.loss(1, Purpose::Training)?;
     let (power, axes) = table_axes(problem, &loss)
         .ok_or_else(|| Failure::Input("tables need more points: give at least 20000".to_string()))?;
-    let options = PassOptions { gpu, store: None };
+    let device = match gpu {
+        Some(gpu) => {
+            let pass = DevicePass::new(Arc::clone(gpu), power, &axes).map_err(SolveError::from)?;
+            Some(Box::new(pass) as Box<dyn PairSums>)
+        }
+        None => None,
+    };
+    let options = PassOptions { device, store: None };
     let started = Instant::now();
     let tables = MomentTables::new(&loss.terms[0], power, axes, options, &mut |_, _| {
         ControlFlow::Continue(())

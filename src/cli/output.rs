@@ -2,13 +2,13 @@
 
 use super::Failure;
 use super::report::PAGE;
-use greedy_pde::backend::TableStore;
 use greedy_pde::greedy::{GuardState, State};
 use greedy_pde::network::Network;
 use greedy_pde::network_file::{self, HALF_WRITTEN};
 use greedy_pde::problem::Problem;
 use greedy_pde::report::{Report, Row};
 use greedy_pde::run::Progress;
+use greedy_pde::sums::TableStore;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

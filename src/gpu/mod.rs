@@ -1,44 +1,44 @@
-//! GPUs: which there are, which to take, and how to talk to the one taken.
+//! GPUs: which there are, which to take, how to talk to the one taken, and the [sums](GpuSums) it does.
+//! All that knows wgpu is in this room.
 
 mod device;
+mod loss;
 mod program;
+mod rows;
+mod sums;
+mod table_pass;
+mod term;
+mod tile;
 
+pub use crate::error::DeviceError;
 pub use device::{Gpu, Pass, Readback};
 pub use program::{
-    BLOCK, ChannelsParams, JetsParams, MomentsParams, Precision, Program, ProgramSpec, RefineParams,
-    RiskParams, ScoreParams, WORKGROUP, moments_column_tile, moments_wgsl,
+    ChannelsParams, JetsParams, MomentsParams, NarrowParams, Precision, Program, ProgramSpec, RefineParams,
+    RiskParams, SCORE_BLOCK, ScoreParams, WORKGROUP, moments_column_tile, moments_wgsl, narrow_wgsl,
 };
+pub use sums::{GpuOptions, GpuSums};
+pub use table_pass::DevicePass;
 
+use crate::error::SolveError;
 use serde::Serialize;
 
-/// What a GPU, or its driver, refused to do.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum DeviceError {
-    /// Nothing matches.
-    #[error("no GPU adapter{}; there are: {}", .wanted.as_ref().map_or(String::new(), |w| format!(" named like `{w}`")), if .available.is_empty() { "none (is a Vulkan driver installed?)".to_string() } else { .available.join(", ") })]
-    NoAdapter {
-        /// The name asked for.
-        wanted: Option<String>,
-        /// The names there are.
-        available: Vec<String>,
-    },
-    /// The adapter gives no device.
-    #[error("{adapter}: no device: {reason}")]
-    NoDevice {
-        /// Its name.
-        adapter: String,
-        /// What it said.
-        reason: String,
-    },
-    /// Too little memory on the device.
-    #[error("the device is out of memory: {0}")]
-    OutOfMemory(String),
-    /// The device is gone, or hangs.
-    #[error("the device was lost: {0}")]
-    Lost(String),
-    /// A fault of ours, or a feature that is not there.
-    #[error("the device refused a command: {0}")]
-    Refused(String),
+/// What can go wrong on a device: the device, or the problem that is sent there.
+#[derive(Debug)]
+enum GpuFailure {
+    Device(DeviceError),
+    Solve(SolveError),
+}
+
+impl From<DeviceError> for GpuFailure {
+    fn from(error: DeviceError) -> Self {
+        GpuFailure::Device(error)
+    }
+}
+
+impl From<SolveError> for GpuFailure {
+    fn from(error: SolveError) -> Self {
+        GpuFailure::Solve(error)
+    }
 }
 
 /// An adapter as `greedy-pde devices` shows it.
@@ -99,6 +99,11 @@ pub fn list() -> Vec<AdapterReport> {
     adapters().iter().map(report).collect()
 }
 
+/// Whether adapters are to look as if they had no f64, as an Apple GPU does.
+fn without_f64() -> bool {
+    std::env::var_os("GREEDY_PDE_NO_F64").is_some_and(|value| value != "0")
+}
+
 fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     let info = adapter.get_info();
     let limits = adapter.limits();
@@ -107,7 +112,7 @@ fn report(adapter: &wgpu::Adapter) -> AdapterReport {
         backend: info.backend.to_string(),
         kind: format!("{:?}", info.device_type).to_lowercase(),
         driver: format!("{} {}", info.driver, info.driver_info).trim().to_string(),
-        f64: adapter.features().contains(wgpu::Features::SHADER_F64),
+        f64: adapter.features().contains(wgpu::Features::SHADER_F64) && !without_f64(),
         timestamps: adapter.features().contains(wgpu::Features::TIMESTAMP_QUERY),
         largest_binding: limits.max_storage_buffer_binding_size,
         workgroup_memory: limits.max_compute_workgroup_storage_size,

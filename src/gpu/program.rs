@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// Invocations per workgroup.
 pub const WORKGROUP: usize = 64;
 /// Points per workgroup: f32 sums stay inside such a block.
-pub const BLOCK: usize = 4096;
+pub const SCORE_BLOCK: usize = 4096;
 
 /// The kind of number a shader works with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,6 +96,8 @@ params! {
     ScoreParams { stride, blocks }
     /// Constants of `refine.wgsl`.
     RefineParams { stride, blocks }
+    /// Constants of `narrow.wgsl`.
+    NarrowParams { count, width }
     /// Constants of `moments.wgsl`.
     MomentsParams { columns }
 }
@@ -191,7 +193,7 @@ impl ProgramSpec {
             ("TOP_ORDER", self.orders.iter().copied().max().unwrap_or(0)),
             ("POWER", self.activation.relu_power().unwrap_or(0)),
             ("WORKGROUP", WORKGROUP),
-            ("BLOCK", BLOCK),
+            ("BLOCK", SCORE_BLOCK),
             ("OFFSETS", self.offsets),
             ("REFINE_SUMS", self.refine_sums()),
             ("COLUMNS", self.layout.columns()),
@@ -229,6 +231,14 @@ impl ProgramSpec {
             include_str!("../../shaders/smooth.wgsl")
         )
     }
+}
+
+/// The WGSL text that rounds channels to single precision.
+pub fn narrow_wgsl() -> String {
+    format!(
+        "const WORKGROUP: u32 = {WORKGROUP}u;\n{}",
+        include_str!("../../shaders/narrow.wgsl")
+    )
 }
 
 /// Columns of a moment table that a workgroup adds up at a time: as many as fit 16 KiB.

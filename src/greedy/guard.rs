@@ -1,8 +1,8 @@
 //! The guard against overfitting the quadrature.
 
-use crate::backend::AnyBackend;
 use crate::error::SolveError;
 use crate::network::Network;
+use crate::sums::Sums;
 use std::time::{Duration, Instant};
 
 /// The loss on the validation points may rise by this part of its size: rounding.
@@ -20,7 +20,7 @@ const FIRM: f64 = 0.05;
 /// Where the points are many, the loss on them is the larger part of a step. As long as it falls by
 /// what the training loss falls by, the check is made every second, fourth, eighth neuron only.
 pub(super) struct Guard<'a> {
-    validation: Option<&'a mut AnyBackend>,
+    validation: Option<&'a dyn Sums>,
     pub(super) state: GuardState,
     pub(super) time: Duration,
 }
@@ -48,7 +48,7 @@ pub(super) enum Verdict {
 
 impl<'a> Guard<'a> {
     pub(super) fn new(
-        validation: Option<&'a mut AnyBackend>,
+        validation: Option<&'a dyn Sums>,
         zero: &Network,
         start: Option<GuardState>,
     ) -> Result<Self, SolveError> {
@@ -71,7 +71,7 @@ impl<'a> Guard<'a> {
 
     fn measure(&mut self, network: &Network) -> Result<Option<f64>, SolveError> {
         let started = Instant::now();
-        let loss = match &mut self.validation {
+        let loss = match self.validation {
             Some(validation) => Some(validation.risk(network)?),
             None => None,
         };

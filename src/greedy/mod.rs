@@ -3,10 +3,12 @@
 mod guard;
 mod orthogonal;
 mod relaxed;
+mod selection;
 
 pub use guard::GuardState;
 pub use orthogonal::{OrthogonalParams, orthogonal};
-pub use relaxed::{Backends, RelaxedParams, relaxed};
+pub use relaxed::{Losses, RelaxedParams, relaxed};
+pub use selection::Ranking;
 
 use crate::network::{Network, Neuron};
 use serde::{Deserialize, Serialize};

@@ -1,15 +1,15 @@
 //! The orthogonal greedy algorithm.
 
 use super::guard::{Guard, Verdict};
+use super::selection::{Ranking, Scanner};
 use super::{Outcome, State, Step, Stopped, Timings};
-use crate::backend::{AnyBackend, LocalScore};
-use crate::candidates::{Candidates, Grid};
+use crate::candidates::Grid;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::problem::ProjectionKind;
-use crate::projection::{Cholesky, Newton, Orthogonal, Projection};
-use crate::refine::{Landscape, Resolution, refine};
-use crate::search::BestFirst;
+use crate::projection::{Addition, Projection};
+use crate::refine::{Resolution, refine};
+use crate::sums::{Rho, Sums};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -24,6 +24,8 @@ const MAX_DEPENDENT: usize = 200;
 const NOISE: f64 = 1e-15;
 /// The error of scores, as a part of the first: they are sums of terms that do not shrink.
 const ROUNDING: f64 = 2e-13;
+/// A loss added up neuron by neuron has parted from the evaluated one when it is off by this part.
+const PARTED: f64 = 1e-12;
 /// Refinement starts from the best neurons of this many directions.
 const REFINED: usize = 4;
 /// Memory up to which the values at the points are held for the robust projection.
@@ -68,8 +70,8 @@ pub struct OrthogonalParams<'a> {
 /// the projection sees: without this guard the argmax ends up choosing quadrature errors, and the
 /// better it is solved the sooner.
 pub fn orthogonal<'a>(
-    training: &'a mut AnyBackend,
-    validation: Option<&'a mut AnyBackend>,
+    training: &'a dyn Sums,
+    validation: Option<&'a dyn Sums>,
     params: &'a OrthogonalParams<'a>,
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
@@ -92,7 +94,7 @@ pub fn orthogonal<'a>(
             } => (score, validation_loss),
             Found::Nothing(stopped) => break stopped,
         };
-        let loss = run.loss()?;
+        let loss = run.loss((params.reported)(run.network.len()))?;
         let flow = observer(&Step {
             network: &run.network,
             state: &run.state,
@@ -120,6 +122,9 @@ pub fn orthogonal<'a>(
         ));
     }
     run.timings.validation = run.guard.time;
+    run.timings.gram = run.projection.gram_time();
+    run.timings.projection -= run.timings.gram;
+    run.warnings.append(&mut run.scanner.notes);
     Ok(Outcome {
         network: run.network,
         stopped,
@@ -136,19 +141,30 @@ enum Found {
     Nothing(Stopped),
 }
 
+/// What became of a neuron that was added.
+enum Acceptance {
+    /// It stays; the loss on the validation points, where it was taken.
+    Accepted { validation_loss: Option<f64> },
+    /// It is gone again.
+    Refused,
+}
+
 struct Run<'a> {
-    training: &'a mut AnyBackend,
+    training: &'a dyn Sums,
     guard: Guard<'a>,
     params: &'a OrthogonalParams<'a>,
     network: Network,
-    projection: Projection,
+    projection: Projection<'a>,
+    scanner: Scanner,
     state: State,
     /// Neurons that are chosen already or depend on those chosen.
     closed: HashSet<Vec<u64>>,
+    /// The coefficients before the last neuron came.
+    before: Vec<f64>,
     loss_of_zero: f64,
+    /// Whether the loss that is added up neuron by neuron parted from the evaluated one.
+    loss_parted: bool,
     first_score: Option<f64>,
-    /// ⟨∇L(0), g⟩ on a grid that stays the same.
-    scores_of_zero: Option<Vec<f64>>,
     /// Neurons that the guard refused.
     refused: usize,
     warnings: Vec<String>,
@@ -157,35 +173,35 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(
-        training: &'a mut AnyBackend,
-        validation: Option<&'a mut AnyBackend>,
+        training: &'a dyn Sums,
+        validation: Option<&'a dyn Sums>,
         params: &'a OrthogonalParams<'a>,
     ) -> Result<Self, SolveError> {
         let network = Network::zero(training.activation(), params.center.len());
         let loss_of_zero = training.risk(&network)?;
         let guard = Guard::new(validation, &network, params.start.and_then(|start| start.guard))?;
         let robust = match params.projection {
-            ProjectionKind::Auto => params.stiff && holds_embeddings(training, params.neurons, STIFF_WORK),
+            ProjectionKind::Auto => params.stiff && holds_values(training, params.neurons, STIFF_WORK),
             ProjectionKind::Cholesky => false,
-            ProjectionKind::Orthogonal => training.embedding_length().is_some(),
+            ProjectionKind::Orthogonal => true,
         };
         Ok(Self {
             training,
             guard,
             params,
             network,
-            projection: if !params.quadratic {
-                Projection::Newton(Newton::default())
-            } else if robust {
-                Projection::Orthogonal(Orthogonal::default())
-            } else {
-                Projection::Cholesky(Cholesky::default())
+            projection: match training.values() {
+                _ if !params.quadratic => Projection::newton(training),
+                Some(values) if robust => Projection::orthogonal(training, values),
+                _ => Projection::cholesky(training),
             },
+            scanner: Scanner::new(),
             state: State::default(),
             closed: HashSet::new(),
+            before: Vec::new(),
             loss_of_zero,
+            loss_parted: false,
             first_score: None,
-            scores_of_zero: None,
             refused: 0,
             warnings: Vec::new(),
             timings: Timings::default(),
@@ -209,13 +225,15 @@ impl<'a> Run<'a> {
 
     /// Finds the best neuron that can be added, and adds it.
     fn step(&mut self, grid: &Grid) -> Result<Found, SolveError> {
-        let pool = self.pool(grid)?;
+        let started = Instant::now();
+        let rho = self.projection.gradient(&self.network)?;
+        let scores = self.scanner.scan(&*rho, grid, self.network.len())?;
+        self.timings.argmax += started.elapsed();
+        let rounding = ROUNDING * self.first_score.unwrap_or(0.0);
+        let mut ranking = Ranking::new(&*rho, grid, scores, rounding, self.params.center);
+        self.refine(&*rho, &mut ranking)?;
         let (mut refusals, mut dependent) = (0, 0);
-        let rounding = self.rounding();
-        let center = self.params.center;
-        let activity = |index: usize| pool.neuron(index).argument(center);
-        for index in BestFirst::new(&pool.scores, rounding, &activity) {
-            let signed = pool.scores[index];
+        while let Some((neuron, signed)) = ranking.next()? {
             let score = signed.abs();
             let first = *self.first_score.get_or_insert(score);
             if score <= NOISE * first {
@@ -224,7 +242,6 @@ impl<'a> Run<'a> {
             if self.params.tolerance.is_some_and(|tolerance| score < tolerance) {
                 return Ok(Found::Nothing(Stopped::Tolerance));
             }
-            let neuron = pool.neuron(index);
             if !self.allows(&neuron) {
                 continue;
             }
@@ -235,7 +252,7 @@ impl<'a> Run<'a> {
                 }
                 continue;
             }
-            if let Some(validation_loss) = self.is_accepted()? {
+            if let Acceptance::Accepted { validation_loss } = self.judge()? {
                 return Ok(Found::Neuron {
                     score,
                     validation_loss,
@@ -253,48 +270,22 @@ impl<'a> Run<'a> {
         }))
     }
 
-    /// The error of a score.
-    fn rounding(&self) -> f64 {
-        ROUNDING * self.first_score.unwrap_or(0.0)
-    }
-
-    /// The grid's neurons and those refined from its best, with their scores.
-    fn pool<'g>(&mut self, grid: &'g Grid) -> Result<Pool<'g>, SolveError> {
-        let started = Instant::now();
-        let scores = self.scores(Candidates::Grid(grid))?;
-        if scores.iter().any(|score| !score.is_finite()) {
-            return Err(SolveError::Breakdown {
-                neurons: self.network.len(),
-            });
-        }
-        self.timings.argmax += started.elapsed();
-        let mut pool = Pool {
-            grid,
-            scores,
-            refined: Vec::new(),
+    /// Adds the neurons refined from the best of the grid to the candidates.
+    fn refine(&mut self, rho: &dyn Rho, ranking: &mut Ranking) -> Result<(), SolveError> {
+        let (Some(resolution), Some(slopes)) = (self.params.refine, rho.slopes()) else {
+            return Ok(());
         };
-        if let Some(resolution) = self.params.refine {
-            let started = Instant::now();
-            let center = self.params.center;
-            let activity = |index: usize| grid.neuron(index).argument(center);
-            let starts: Vec<(Neuron, f64)> = BestFirst::new(&pool.scores, self.rounding(), &activity)
-                .of_lines(grid, REFINED)
-                .into_iter()
-                .map(|index| (grid.neuron(index), pool.scores[index]))
-                .collect();
-            let bias = self.params.bias;
-            for (neuron, score) in refine(self, &starts, resolution, bias)? {
-                pool.refined.push(neuron);
-                pool.scores.push(score);
-            }
-            self.timings.refine += started.elapsed();
+        let started = Instant::now();
+        let starts = ranking.best_of_lines(REFINED)?;
+        for (neuron, score) in refine(&(rho, slopes), &starts, resolution, self.params.bias)? {
+            ranking.push(neuron, score);
         }
-        Ok(pool)
+        self.timings.refine += started.elapsed();
+        Ok(())
     }
 
-    /// Asks the guard about the neuron just added; takes it back if it is refused. If it stays, the
-    /// loss on the validation points comes back, where that was taken.
-    fn is_accepted(&mut self) -> Result<Option<Option<f64>>, SolveError> {
+    /// Asks the guard about the neuron just added; takes it back if it is refused.
+    fn judge(&mut self) -> Result<Acceptance, SolveError> {
         let n = self.network.len();
         let due = n == self.params.neurons || (self.params.reported)(n);
         let explained = 0.5 * self.projection.explained();
@@ -307,8 +298,8 @@ impl<'a> Run<'a> {
         }
         self.state.guard = Some(self.guard.state);
         Ok(match verdict {
-            Verdict::Accepted(loss) => Some(loss),
-            Verdict::Refused => None,
+            Verdict::Accepted(validation_loss) => Acceptance::Accepted { validation_loss },
+            Verdict::Refused => Acceptance::Refused,
         })
     }
 
@@ -318,75 +309,23 @@ impl<'a> Run<'a> {
         (low - slack..=high + slack).contains(&neuron.bias) && !self.closed.contains(&key(neuron))
     }
 
-    /// ⟨∇L(u), g⟩ for each candidate, by the most accurate way at hand.
-    fn scores(&mut self, along: Candidates) -> Result<Vec<f64>, SolveError> {
-        let Some(embedded) = self.projection.embedded().filter(|values| !values.is_empty()) else {
-            return self.training.gradient(&self.network, along);
-        };
-        // ⟨∇L(u), g⟩ = E(u)·E(g) + ⟨∇L(0), g⟩. With a stiff penalty the coefficients cannot carry u to
-        // the accuracy that its gradient needs; its values at the points can.
-        let mut scores = self.training.embedding_adjoint(embedded, along)?;
-        let fixed = self.params.fixed_grid && matches!(along, Candidates::Grid(_));
-        let at_zero = match self.scores_of_zero.take().filter(|_| fixed) {
-            Some(known) => known,
-            None => {
-                let zero = Network::zero(self.network.activation, self.network.dimension);
-                self.training.gradient(&zero, along)?
-            }
-        };
-        scores
-            .iter_mut()
-            .zip(&at_zero)
-            .for_each(|(score, zero)| *score += zero);
-        if fixed {
-            self.scores_of_zero = Some(at_zero);
-        }
-        Ok(scores)
-    }
-
     /// Adds a neuron and computes the coefficients, or finds that it depends on the others.
     fn add(&mut self, neuron: &Neuron, score: f64) -> Result<bool, SolveError> {
-        let mut started = Instant::now();
-        let added = if let Projection::Newton(newton) = &mut self.projection {
-            let mut network = self.network.clone();
-            network.neurons.push(neuron.clone());
-            newton.try_add(self.training, &network)?
-        } else {
-            let products = self
-                .projection
-                .products(self.training, &self.network.neurons, neuron)?;
-            self.timings.gram += started.elapsed();
-            started = Instant::now();
-            self.projection.try_add(products, score)
-        };
+        let started = Instant::now();
+        let added = self.projection.try_add(&self.network, neuron, score)? == Addition::Added;
         self.closed.insert(key(neuron));
-        if added.is_ok() {
+        if added {
             self.network.neurons.push(neuron.clone());
             self.state.neurons.push(neuron.clone());
             self.state.scores.push(score);
-            self.network.coefficients = self.projection.coefficients();
-            self.polish()?;
+            let coefficients = self.projection.coefficients(&self.network.neurons)?;
+            self.before = std::mem::replace(&mut self.network.coefficients, coefficients);
         }
         self.timings.projection += started.elapsed();
-        Ok(added.is_ok())
+        Ok(added)
     }
 
-    /// One step of iterative refinement with the gradient taken at the points, where coefficients
-    /// may have lost digits.
-    fn polish(&mut self) -> Result<(), SolveError> {
-        if !self.projection.is_delicate() {
-            return Ok(());
-        }
-        let residual = self
-            .training
-            .gradient(&self.network, Candidates::List(&self.network.neurons))?;
-        let correction = self.projection.solve(&residual);
-        for (a, c) in self.network.coefficients.iter_mut().zip(correction) {
-            *a -= c;
-        }
-        Ok(())
-    }
-
+    /// Takes the neuron just added back.
     fn take_back(&mut self) {
         self.projection.pop();
         self.state.neurons.pop();
@@ -394,35 +333,30 @@ impl<'a> Run<'a> {
         if let Some(neuron) = self.network.neurons.pop() {
             self.closed.remove(&key(&neuron));
         }
-        self.network.coefficients = self.projection.coefficients();
+        self.network.coefficients = std::mem::take(&mut self.before);
     }
 
     fn can_switch(&self) -> bool {
         self.params.projection == ProjectionKind::Auto
-            && matches!(self.projection, Projection::Cholesky(_))
-            && holds_embeddings(self.training, self.params.neurons, RESORT_WORK)
+            && self.projection.is_cholesky()
+            && holds_values(self.training, self.params.neurons, RESORT_WORK)
     }
 
     /// From Cholesky's factor to orthogonal values at the points, where memory allows.
     fn switch_to_orthogonal(&mut self) -> Result<(), SolveError> {
-        if !self.can_switch() {
+        let Some(values) = self.training.values().filter(|_| self.can_switch()) else {
             return Ok(());
-        }
-        let zero = Network::zero(self.network.activation, self.network.dimension);
-        let at_zero = self
-            .training
-            .gradient(&zero, Candidates::List(&self.network.neurons))?;
-        let mut projection = Projection::Orthogonal(Orthogonal::default());
-        for (n, (neuron, mut score)) in self.network.neurons.iter().zip(at_zero).enumerate() {
-            let candidate = Candidates::List(std::slice::from_ref(neuron));
-            if let Some(embedded) = projection.embedded().filter(|values| !values.is_empty()) {
-                score += self.training.embedding_adjoint(embedded, candidate)?[0];
-            }
-            let products = projection.products(self.training, &self.network.neurons[..n], neuron)?;
-            let added = projection.try_add(products, score);
-            if added.is_err() {
+        };
+        let mut projection = Projection::orthogonal(self.training, values);
+        let mut u = Network::zero(self.network.activation, self.network.dimension);
+        for neuron in &self.network.neurons {
+            let score = projection
+                .gradient(&u)?
+                .list_scores(std::slice::from_ref(neuron))?[0];
+            if projection.try_add(&u, neuron, score)? != Addition::Added {
                 return Ok(());
             }
+            u = u.advanced(1.0, neuron, 0.0);
         }
         self.warnings.push(format!(
             "at {} neurons the Gram matrix ran out of digits; from there on the values at the points are orthogonalised",
@@ -433,47 +367,26 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// L(u_n) = L(0) − ½ lᵀa, unless that cancels.
-    fn loss(&mut self) -> Result<f64, SolveError> {
+    /// L(u_n) = L(0) − ½ lᵀa, unless that cancels or has lost digits: where figures are reported it is
+    /// compared with the loss evaluated at the points.
+    fn loss(&mut self, reported: bool) -> Result<f64, SolveError> {
         let estimate = self.loss_of_zero - 0.5 * self.projection.explained();
-        if estimate.abs() >= 1e-3 * self.loss_of_zero.abs() {
-            Ok(estimate)
-        } else {
-            self.training.risk(&self.network)
+        let cancels = estimate.abs() < 1e-3 * self.loss_of_zero.abs();
+        if !(cancels || reported || self.loss_parted) {
+            return Ok(estimate);
         }
+        let loss = self.training.risk(&self.network)?;
+        self.loss_parted |= (loss - estimate).abs() > PARTED * self.loss_of_zero.abs().max(loss.abs());
+        Ok(match cancels || self.loss_parted {
+            true => loss,
+            false => estimate,
+        })
     }
 }
 
-/// What a step chooses from.
-struct Pool<'g> {
-    grid: &'g Grid,
-    /// Of the grid's neurons, then of the refined ones.
-    scores: Vec<f64>,
-    refined: Vec<Neuron>,
-}
-
-impl Pool<'_> {
-    fn neuron(&self, index: usize) -> Neuron {
-        match index.checked_sub(self.grid.len()) {
-            Some(place) => self.refined[place].clone(),
-            None => self.grid.neuron(index),
-        }
-    }
-}
-
-impl Landscape for Run<'_> {
-    fn scores(&mut self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
-        Run::scores(self, Candidates::List(neurons))
-    }
-
-    fn slopes(&mut self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
-        self.training.local_scores(&self.network, neurons)
-    }
-}
-
-fn holds_embeddings(backend: &AnyBackend, neurons: usize, work: f64) -> bool {
-    backend.embedding_length().is_some_and(|length| {
-        let numbers = length.saturating_mul(neurons);
+fn holds_values(sums: &dyn Sums, neurons: usize, work: f64) -> bool {
+    sums.values().is_some_and(|values| {
+        let numbers = values.length().saturating_mul(neurons);
         numbers <= ORTHOGONAL_BYTES / 8 && numbers as f64 * neurons as f64 <= work
     })
 }

@@ -1,12 +1,12 @@
 //! The relaxed greedy algorithm.
 
+use super::selection::{Ranking, Scanner};
 use super::{Outcome, State, Step, Stopped, Timings};
-use crate::backend::AnyBackend;
-use crate::candidates::{Candidates, Grid};
+use crate::candidates::Grid;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::problem::StepRule;
-use crate::search::BestFirst;
+use crate::sums::{Field, Scores, Sums};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -36,47 +36,37 @@ pub struct RelaxedParams<'a> {
 }
 
 /// The losses of a run, each with whatever does its sums.
-pub struct Backends<'a> {
+#[derive(Clone, Copy)]
+pub struct Losses<'a> {
     /// The loss that is minimised.
-    pub training: &'a mut AnyBackend,
+    pub training: &'a dyn Sums,
     /// The same loss on fewer points, which finds the candidates worth a closer look.
-    pub scout: Option<&'a mut AnyBackend>,
+    pub scout: Option<&'a dyn Sums>,
     /// Independent points, to report the loss there.
-    pub validation: Option<&'a mut AnyBackend>,
+    pub validation: Option<&'a dyn Sums>,
 }
 
 /// g_n = argmax |⟨g, ∇L(u_(n−1))⟩| over ±𝔻, u_n = (1 − α_n) u_(n−1) − M α_n g_n: a convex combination of
 /// ±M g, whatever the loss, as long as it is convex.
 pub fn relaxed(
-    mut backends: Backends,
+    losses: Losses,
     params: &RelaxedParams,
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
-    let mut network = Network::zero(backends.training.activation(), params.center.len());
-    let mut state = State::default();
-    if let Some(start) = params.start {
-        state = start.clone();
-        network = backends.replay(&network, params.radius, start)?;
-    }
+    let mut run = Run::new(losses, params)?;
     let mut timings = Timings::default();
     let mut grid = (params.grid)(0);
     let stopped = loop {
-        let n = network.len() + 1;
+        let n = run.network.len() + 1;
         if n > params.neurons {
             break Stopped::Neurons;
         }
         if !params.fixed_grid {
-            grid = (params.grid)(network.len() as u64);
+            grid = (params.grid)(run.network.len() as u64);
         }
         let started = Instant::now();
-        backends.refresh(&network)?;
-        let (neuron, score) = backends.best(&network, &grid, params.center)?;
+        let (neuron, score) = run.best(&grid)?;
         timings.argmax += started.elapsed();
-        if !score.is_finite() {
-            return Err(SolveError::Breakdown {
-                neurons: network.len(),
-            });
-        }
         if score == 0.0 {
             break Stopped::NoCandidate;
         }
@@ -87,27 +77,24 @@ pub fn relaxed(
         let target = -params.radius * score.signum();
         let alpha = match params.step {
             StepRule::Paper => (2.0 / n as f64).min(1.0),
-            StepRule::LineSearch => best_step(backends.training, &network, &neuron, target)?,
+            StepRule::LineSearch => best_step(losses.training, &run.network, &neuron, target)?,
         };
-        network = moved(&network, &neuron, target, alpha);
+        run.take(&neuron, score, alpha)?;
         timings.projection += started.elapsed();
-        state.neurons.push(neuron);
-        state.scores.push(score);
-        state.steps.push(alpha);
         let last = n == params.neurons;
         let (mut loss, mut validation_loss) = (f64::NAN, None);
         if last || (params.reported)(n) {
             let started = Instant::now();
-            loss = backends.training.risk(&network)?;
-            validation_loss = match &mut backends.validation {
-                Some(validation) => Some(validation.risk(&network)?),
+            loss = losses.training.risk(&run.network)?;
+            validation_loss = match losses.validation {
+                Some(validation) => Some(validation.risk(&run.network)?),
                 None => None,
             };
             timings.validation += started.elapsed();
         }
         let flow = observer(&Step {
-            network: &network,
-            state: &state,
+            network: &run.network,
+            state: &run.state,
             score: score.abs(),
             loss,
             validation_loss,
@@ -118,93 +105,127 @@ pub fn relaxed(
         }
     };
     Ok(Outcome {
-        network,
+        network: run.network,
         stopped,
-        warnings: Vec::new(),
+        warnings: run.scanner.notes,
         timings,
     })
 }
 
-impl Backends<'_> {
-    /// Backends may update u at the points by the neuron added last. At n = 1, 2, 4, … they evaluate
-    /// it anew, so that rounding does not pile up and a resumed run need only repeat what came after.
-    fn refresh(&mut self, u: &Network) -> Result<(), SolveError> {
-        match u.len().is_power_of_two() {
-            true => self.visit(&Network::zero(u.activation, u.dimension)),
-            false => Ok(()),
+struct Run<'a> {
+    losses: Losses<'a>,
+    params: &'a RelaxedParams<'a>,
+    network: Network,
+    state: State,
+    /// u at the points of the training loss and of the scout's.
+    fields: Vec<Box<dyn Field<'a> + 'a>>,
+    scanner: Scanner,
+}
+
+impl<'a> Run<'a> {
+    fn new(losses: Losses<'a>, params: &'a RelaxedParams<'a>) -> Result<Self, SolveError> {
+        let mut run = Self {
+            losses,
+            params,
+            network: Network::zero(losses.training.activation(), params.center.len()),
+            state: State::default(),
+            fields: Vec::new(),
+            scanner: Scanner::new(),
+        };
+        run.evaluate()?;
+        if let Some(start) = params.start {
+            run.replay(start)?;
         }
+        Ok(run)
     }
 
-    /// Has the backends evaluate u.
-    fn visit(&mut self, u: &Network) -> Result<(), SolveError> {
-        let nothing = Candidates::List(&[]);
-        self.training.gradient(u, nothing)?;
-        if let Some(scout) = &mut self.scout {
-            scout.gradient(u, nothing)?;
+    /// Evaluates u at the points.
+    fn evaluate(&mut self) -> Result<(), SolveError> {
+        let losses = [Some(self.losses.training), self.losses.scout];
+        self.fields.clear();
+        for sums in losses.into_iter().flatten() {
+            self.fields.push(sums.at(&self.network)?);
         }
         Ok(())
     }
 
     /// Repeats the steps of an interrupted run, with u at the points updated as it was there.
-    fn replay(&mut self, zero: &Network, radius: f64, start: &State) -> Result<Network, SolveError> {
-        let mut network = zero.clone();
-        let count = start.neurons.len();
+    fn replay(&mut self, start: &State) -> Result<(), SolveError> {
+        // The last time that u was evaluated anew.
+        let fresh = start.neurons.len().checked_ilog2().map_or(0, |power| 1 << power);
         let steps = start.neurons.iter().zip(&start.scores).zip(&start.steps);
-        for ((neuron, score), &alpha) in steps {
-            network = moved(&network, neuron, -radius * score.signum(), alpha);
-            if 2 * network.len() > count {
-                self.refresh(&network)?;
-                self.visit(&network)?;
+        for ((neuron, &score), &alpha) in steps {
+            match self.network.len() + 1 < fresh {
+                true => self.note(neuron, score, alpha),
+                false => self.take(neuron, score, alpha)?,
             }
         }
-        Ok(network)
+        Ok(())
+    }
+
+    /// (1 − α) u + α · target · g, as a network.
+    fn note(&mut self, neuron: &Neuron, score: f64, alpha: f64) {
+        let target = -self.params.radius * score.signum();
+        self.network = moved(&self.network, neuron, target, alpha);
+        self.state.neurons.push(neuron.clone());
+        self.state.scores.push(score);
+        self.state.steps.push(alpha);
+    }
+
+    /// The same at the points, too: updated by the neuron, or evaluated anew at n = 1, 2, 4, …, so that
+    /// rounding does not pile up and a resumed run need only repeat what came after.
+    fn take(&mut self, neuron: &Neuron, score: f64, alpha: f64) -> Result<(), SolveError> {
+        let target = -self.params.radius * score.signum();
+        self.note(neuron, score, alpha);
+        if self.network.len().is_power_of_two() {
+            return self.evaluate();
+        }
+        for field in &mut self.fields {
+            field.advance(1.0 - alpha, neuron, alpha * target)?;
+        }
+        Ok(())
     }
 
     /// The candidate with the largest |score|, and the score.
-    fn best(&mut self, u: &Network, grid: &Grid, center: &[f64]) -> Result<(Neuron, f64), SolveError> {
-        let neuron = |index: usize| grid.neuron(index);
-        let on_grid = Candidates::Grid(grid);
-        let Some(scout) = &mut self.scout else {
-            return strongest(&self.training.gradient(u, on_grid)?, &neuron, center);
-        };
-        let scores = scout.gradient(u, on_grid)?;
-        let activity = |index: usize| neuron(index).argument(center);
-        let list: Vec<Neuron> = BestFirst::new(&scores, 0.0, &activity)
-            .of_lines(grid, SHORTLIST)
+    fn best(&mut self, grid: &Grid) -> Result<(Neuron, f64), SolveError> {
+        let (n, center) = (self.network.len(), self.params.center);
+        let none = || SolveError::Unsupported("a dictionary without neurons");
+        // The scout, if there is one, finds the candidates; the training loss decides.
+        let rho = self.fields.last().ok_or_else(none)?.gradient()?;
+        let scores = self.scanner.scan(&*rho, grid, n)?;
+        let mut ranking = Ranking::new(&*rho, grid, scores, 0.0, center);
+        if self.losses.scout.is_none() {
+            return ranking.next()?.ok_or_else(none);
+        }
+        let list = ranking
+            .best_of_lines(SHORTLIST)?
             .into_iter()
-            .map(neuron)
-            .collect();
-        let scores = self.training.gradient(u, Candidates::List(&list))?;
-        strongest(&scores, &|index| list[index].clone(), center)
+            .map(|(neuron, _)| neuron);
+        let list: Vec<Neuron> = list.collect();
+        let rho = self.fields[0].gradient()?;
+        let scores = rho.list_scores(&list)?;
+        if scores.iter().any(|score| !score.is_finite()) {
+            return Err(SolveError::Breakdown { neurons: n });
+        }
+        let nothing = Grid::new(Vec::new(), false);
+        let mut ranking = Ranking::new(&*rho, &nothing, Scores::exact(Vec::new()), 0.0, center);
+        for (neuron, score) in list.into_iter().zip(scores) {
+            ranking.push(neuron, score);
+        }
+        ranking.next()?.ok_or_else(none)
     }
-}
-
-/// The neuron with the largest |score|, of those that tie the one less active at the centre.
-fn strongest(
-    scores: &[f64],
-    neuron: &dyn Fn(usize) -> Neuron,
-    center: &[f64],
-) -> Result<(Neuron, f64), SolveError> {
-    let activity = |index: usize| neuron(index).argument(center);
-    let best = BestFirst::new(scores, 0.0, &activity).next();
-    let index = best.ok_or(SolveError::Unsupported("a dictionary without neurons"))?;
-    Ok((neuron(index), scores[index]))
 }
 
 /// (1 − α) u + α · target · g.
 fn moved(u: &Network, g: &Neuron, target: f64, alpha: f64) -> Network {
-    let mut network = u.clone();
-    network.coefficients.iter_mut().for_each(|a| *a *= 1.0 - alpha);
-    network.neurons.push(g.clone());
-    network.coefficients.push(alpha * target);
-    network
+    u.advanced(1.0 - alpha, g, alpha * target)
 }
 
 /// The α in [0, 1] with the smallest loss, by the golden section of a convex function.
-fn best_step(training: &mut AnyBackend, u: &Network, g: &Neuron, target: f64) -> Result<f64, SolveError> {
+fn best_step(training: &dyn Sums, u: &Network, g: &Neuron, target: f64) -> Result<f64, SolveError> {
     const SECTION: f64 = 0.618_033_988_749_894_9;
     const STEPS: usize = 30;
-    let mut loss = |alpha: f64| training.risk(&moved(u, g, target, alpha));
+    let loss = |alpha: f64| training.risk(&moved(u, g, target, alpha));
     let (mut low, mut high) = (0.0, 1.0);
     let mut left = high - SECTION * (high - low);
     let mut right = low + SECTION * (high - low);

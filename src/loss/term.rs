@@ -368,27 +368,40 @@ impl Term {
         }
     }
 
-    /// The channels ρ with ρ·jet(g) = values·embed(g).
-    pub fn embed_adjoint(&self, tile: &TermTile, values: &[f64]) -> Vec<Vec<f64>> {
+    /// Channels of the gradient at a u that is known by its [embedding](Self::embed).
+    pub fn gradient_from_values(&self, tile: &TermTile, values: &[f64]) -> Vec<Vec<f64>> {
         let weights = &tile.tile.weights;
         match &self.kind {
-            Kind::Energy { quadratic, .. } => quadratic
+            Kind::Energy { quadratic, load } => quadratic
                 .iter()
+                .zip(load)
                 .zip(values.chunks(weights.len()))
-                .map(|(&a, values)| {
-                    let a = &tile.columns[a];
-                    let scaled = values.iter().zip(a).zip(weights);
-                    scaled.map(|((v, a), w)| v * (a * w).max(0.0).sqrt()).collect()
+                .map(|((&a, load), values)| {
+                    let scaled = values.iter().zip(&tile.columns[a]).zip(weights);
+                    let mut rho: Vec<f64> = scaled.map(|((v, a), w)| v * (a * w).max(0.0).sqrt()).collect();
+                    if let Some(column) = load {
+                        for ((rho, l), w) in rho.iter_mut().zip(&tile.columns[*column]).zip(weights) {
+                            *rho -= l * w;
+                        }
+                    }
+                    rho
                 })
                 .collect(),
-            Kind::Residual { coefficients, .. } => coefficients
-                .iter()
-                .map(|&c| {
-                    let c = &tile.columns[c];
-                    let scaled = values.iter().zip(c).zip(weights);
-                    scaled.map(|((v, c), w)| v * c * (2.0 * w).sqrt()).collect()
-                })
-                .collect(),
+            Kind::Residual { coefficients, source } => {
+                let values = values.iter().zip(&tile.columns[*source]).zip(weights);
+                // 2w (Σ c j − f), where the values are √(2w) Σ c j.
+                let residual: Vec<f64> = values
+                    .map(|((v, f), w)| v * (2.0 * w).sqrt() - 2.0 * w * f)
+                    .collect();
+                let of = |&c: &usize| {
+                    residual
+                        .iter()
+                        .zip(&tile.columns[c])
+                        .map(|(r, c)| r * c)
+                        .collect()
+                };
+                coefficients.iter().map(of).collect()
+            }
         }
     }
 }

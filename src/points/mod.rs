@@ -6,12 +6,14 @@
 mod gauss;
 mod halton;
 mod lattice;
+mod parallel;
 mod philox;
 mod region;
 
 pub use gauss::CompositeGauss;
 pub use halton::{Halton, MAX_HALTON_DIMENSION, radical_inverse};
 pub use lattice::{Lattice, MAX_LATTICE_DIMENSION, MAX_LATTICE_POINTS};
+pub use parallel::in_parallel;
 pub use philox::{MonteCarlo, philox, uniforms as philox_uniforms};
 pub use region::unit_vector;
 

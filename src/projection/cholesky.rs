@@ -1,14 +1,20 @@
 //! Cholesky's factor of the Gram matrix, one row per neuron.
 
-use super::{Dependent, MIN_RELATIVE_PIVOT, Triangle};
+use super::{Addition, MIN_RELATIVE_PIVOT, Triangle};
+use crate::error::SolveError;
+use crate::network::{Network, Neuron};
+use crate::sums::Sums;
 use crate::vector::dot;
+
+/// Below this relative pivot, coefficients are polished.
+const DELICATE_PIVOT: f64 = 1e-9;
 
 /// G = RᵀR, grown by one row per neuron; nothing is ever factored twice.
 #[derive(Debug, Clone)]
 pub struct Cholesky {
-    pub(super) triangle: Triangle,
+    triangle: Triangle,
     /// The smallest relative pivot met: a measure of the digits lost.
-    pub(super) smallest_pivot: f64,
+    smallest_pivot: f64,
 }
 
 impl Default for Cholesky {
@@ -22,18 +28,49 @@ impl Default for Cholesky {
 
 impl Cholesky {
     /// Adds a neuron by its Gram column: its products with the earlier ones and, last, with itself.
-    pub fn try_add(&mut self, column: &[f64], score: f64) -> Result<(), Dependent> {
+    pub fn try_add(&mut self, column: &[f64], score: f64) -> Addition {
         let n = column.len() - 1;
         let mut row = self.triangle.forward(&column[..n]);
         let pivot = column[n] - dot(&row, &row);
         let relative_pivot = pivot / column[n];
         if relative_pivot.is_nan() || relative_pivot <= MIN_RELATIVE_PIVOT {
-            return Err(Dependent { relative_pivot });
+            return Addition::Dependent { relative_pivot };
         }
         let norm = pivot.sqrt();
         row.push(norm);
         self.triangle.push(row, -score / norm);
         self.smallest_pivot = self.smallest_pivot.min(relative_pivot);
-        Ok(())
+        Addition::Added
+    }
+
+    /// Takes the last neuron back.
+    pub fn pop(&mut self) {
+        self.triangle.pop();
+    }
+
+    /// lᵀ G⁻¹ l.
+    pub fn explained(&self) -> f64 {
+        self.triangle.explained()
+    }
+
+    /// The coefficients; where they may have lost digits, after one step of iterative refinement with the
+    /// gradient taken at the points.
+    pub fn polished_coefficients(&self, sums: &dyn Sums, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+        let mut coefficients = self.triangle.coefficients();
+        let Some(first) = neurons.first().filter(|_| self.smallest_pivot < DELICATE_PIVOT) else {
+            return Ok(coefficients);
+        };
+        let u = Network {
+            neurons: neurons.to_vec(),
+            coefficients: coefficients.clone(),
+            ..Network::zero(sums.activation(), first.omega.len())
+        };
+        let residual = sums.gradient(&u)?.list_scores(neurons)?;
+        let correction = self.triangle.backward(&self.triangle.forward(&residual));
+        coefficients
+            .iter_mut()
+            .zip(correction)
+            .for_each(|(a, correction)| *a -= correction);
+        Ok(coefficients)
     }
 }

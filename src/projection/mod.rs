@@ -2,192 +2,146 @@
 //!
 //! Minimising the quadratic loss over the span of g₁ … gₙ is the linear system G a = l with the Gram
 //! matrix G and the load l. Both ways to solve it grow by one neuron at a time in O(n²) and can take
-//! the last one back.
+//! the last one back; so does Newton's method for losses that are not quadratic.
 
 mod cholesky;
 mod newton;
 mod orthogonal;
+mod triangle;
 
 pub use cholesky::Cholesky;
 pub use newton::Newton;
 pub use orthogonal::Orthogonal;
+pub use triangle::Triangle;
 
-use crate::backend::AnyBackend;
-use crate::candidates::Candidates;
 use crate::error::SolveError;
-use crate::network::Neuron;
-use crate::vector::dot;
+use crate::network::{Network, Neuron};
+use crate::sums::{PointValues, Rho, Sums};
+use std::time::{Duration, Instant};
 
 /// A neuron is refused when less than this part of its square norm is new: the rest is rounding.
 pub const MIN_RELATIVE_PIVOT: f64 = 1e-13;
 
-/// Below this relative pivot, coefficients are polished.
-const DELICATE_PIVOT: f64 = 1e-9;
-
-/// Why a neuron was not added.
+/// What became of a neuron.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Dependent {
-    /// The part of the neuron's square norm that the others do not span.
-    pub relative_pivot: f64,
-}
-
-/// The triangular factor that both ways share: G = RᵀR, kept row by row of Rᵀ, and y = R⁻ᵀ l.
-#[derive(Debug, Clone, Default)]
-struct Triangle {
-    rows: Vec<Vec<f64>>,
-    rhs: Vec<f64>,
-}
-
-impl Triangle {
-    fn push(&mut self, row: Vec<f64>, y: f64) {
-        self.rows.push(row);
-        self.rhs.push(y);
-    }
-
-    fn pop(&mut self) {
-        self.rows.pop();
-        self.rhs.pop();
-    }
-
-    /// Rᵀ z = v.
-    fn forward(&self, v: &[f64]) -> Vec<f64> {
-        let mut z = Vec::with_capacity(v.len());
-        for (row, value) in self.rows.iter().zip(v) {
-            let n = z.len();
-            z.push((value - dot(&row[..n], &z)) / row[n]);
-        }
-        z
-    }
-
-    /// R a = z.
-    fn backward(&self, z: &[f64]) -> Vec<f64> {
-        let mut a = z.to_vec();
-        for n in (0..a.len()).rev() {
-            let row = &self.rows[n];
-            a[n] /= row[n];
-            let (earlier, now) = a.split_at_mut(n);
-            for (value, r) in earlier.iter_mut().zip(row) {
-                *value -= r * now[0];
-            }
-        }
-        a
-    }
+pub enum Addition {
+    /// It is in.
+    Added,
+    /// The others span it.
+    Dependent {
+        /// The part of the neuron's square norm that they do not span.
+        relative_pivot: f64,
+    },
 }
 
 /// The projection onto the span of the chosen neurons.
-#[derive(Debug, Clone)]
-pub enum Projection {
+pub struct Projection<'a> {
+    sums: &'a dyn Sums,
+    way: Way<'a>,
+    gram_time: Duration,
+}
+
+enum Way<'a> {
     /// By the Gram matrix: no memory that grows with the points.
     Cholesky(Cholesky),
     /// By orthogonal values at the points: twice the digits.
-    Orthogonal(Orthogonal),
+    Orthogonal(Orthogonal, &'a dyn PointValues),
     /// By Newton's method: for losses that are not quadratic.
     Newton(Newton),
 }
 
-impl Projection {
-    /// The sums over the points that adding a neuron to those in `chosen` takes: its Gram column, or its
-    /// embedding.
-    pub fn products(
-        &self,
-        backend: &mut AnyBackend,
-        chosen: &[Neuron],
-        neuron: &Neuron,
-    ) -> Result<Option<Vec<f64>>, SolveError> {
-        match self {
-            Projection::Cholesky(_) => {
-                let zero = crate::network::Network::zero(backend.activation(), neuron.omega.len());
-                let mut list = chosen.to_vec();
-                list.push(neuron.clone());
-                backend
-                    .curvature(&zero, neuron, Candidates::List(&list))
-                    .map(Some)
-            }
-            Projection::Orthogonal(_) => backend.embedding(neuron),
-            Projection::Newton(_) => Ok(None),
+impl<'a> Projection<'a> {
+    /// By the Gram matrix.
+    pub fn cholesky(sums: &'a dyn Sums) -> Self {
+        Self::new(sums, Way::Cholesky(Cholesky::default()))
+    }
+
+    /// By orthogonal values at the points.
+    pub fn orthogonal(sums: &'a dyn Sums, values: &'a dyn PointValues) -> Self {
+        Self::new(sums, Way::Orthogonal(Orthogonal::default(), values))
+    }
+
+    /// By Newton's method.
+    pub fn newton(sums: &'a dyn Sums) -> Self {
+        Self::new(sums, Way::Newton(Newton::default()))
+    }
+
+    fn new(sums: &'a dyn Sums, way: Way<'a>) -> Self {
+        Self {
+            sums,
+            way,
+            gram_time: Duration::ZERO,
         }
     }
 
-    /// Adds a neuron by its [`products`](Self::products); `score` is ⟨∇L(u), g⟩ at the projection u onto
-    /// those before it.
+    /// Whether it goes by the Gram matrix.
+    pub fn is_cholesky(&self) -> bool {
+        matches!(self.way, Way::Cholesky(_))
+    }
+
+    /// The time spent on sums over the points.
+    pub fn gram_time(&self) -> Duration {
+        self.gram_time
+    }
+
+    /// Adds a neuron to those of u, the projection onto their span; `score` is ⟨∇L(u), g⟩.
     ///
-    /// The gradient there is orthogonal to the span, so the new component of the solution is −score
-    /// over the norm of what the neuron adds: no cancellation.
-    pub fn try_add(&mut self, products: Option<Vec<f64>>, score: f64) -> Result<(), Dependent> {
-        match (self, products) {
-            (Projection::Newton(_), _) | (_, None) => Err(Dependent { relative_pivot: 0.0 }),
-            (Projection::Cholesky(cholesky), Some(column)) => cholesky.try_add(&column, score),
-            (Projection::Orthogonal(orthogonal), Some(values)) => orthogonal.try_add(values, score),
+    /// The gradient at u is orthogonal to the span, so the new component of the solution is −score over the
+    /// norm of what the neuron adds: no cancellation.
+    pub fn try_add(&mut self, u: &Network, neuron: &Neuron, score: f64) -> Result<Addition, SolveError> {
+        let started = Instant::now();
+        match &mut self.way {
+            Way::Cholesky(cholesky) => {
+                let mut list = u.neurons.clone();
+                list.push(neuron.clone());
+                let column = self.sums.gram_column(neuron, &list)?;
+                self.gram_time += started.elapsed();
+                Ok(cholesky.try_add(&column, score))
+            }
+            Way::Orthogonal(orthogonal, values) => {
+                let column = values.of(neuron)?;
+                self.gram_time += started.elapsed();
+                Ok(orthogonal.try_add(*values, column, score))
+            }
+            Way::Newton(newton) => newton.try_add(self.sums, u, neuron),
         }
     }
 
     /// Takes the last neuron back.
     pub fn pop(&mut self) {
-        match self {
-            Projection::Cholesky(cholesky) => cholesky.triangle.pop(),
-            Projection::Orthogonal(orthogonal) => orthogonal.pop(),
-            Projection::Newton(newton) => newton.pop(),
+        match &mut self.way {
+            Way::Cholesky(cholesky) => cholesky.pop(),
+            Way::Orthogonal(orthogonal, _) => orthogonal.pop(),
+            Way::Newton(newton) => newton.pop(),
         }
     }
 
-    /// The coefficients of the best approximation.
-    pub fn coefficients(&self) -> Vec<f64> {
-        match self.triangle() {
-            Ok(triangle) => triangle.backward(&triangle.rhs),
-            Err(newton) => newton.coefficients(),
+    /// The coefficients of the best approximation by these neurons, which are those added.
+    pub fn coefficients(&self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+        match &self.way {
+            Way::Cholesky(cholesky) => cholesky.polished_coefficients(self.sums, neurons),
+            Way::Orthogonal(orthogonal, _) => Ok(orthogonal.coefficients()),
+            Way::Newton(newton) => Ok(newton.coefficients()),
         }
     }
 
-    /// G⁻¹ v, for a refinement step.
-    pub fn solve(&self, v: &[f64]) -> Vec<f64> {
-        match self.triangle() {
-            Ok(triangle) => triangle.backward(&triangle.forward(v)),
-            // Its coefficients need no refinement.
-            Err(_) => vec![0.0; v.len()],
-        }
-    }
-
-    /// lᵀ G⁻¹ l, twice what the projection takes off the loss.
+    /// Twice what the projection takes off the loss at zero.
     pub fn explained(&self) -> f64 {
-        match self.triangle() {
-            Ok(triangle) => dot(&triangle.rhs, &triangle.rhs),
-            Err(newton) => newton.explained(),
+        match &self.way {
+            Way::Cholesky(cholesky) => cholesky.explained(),
+            Way::Orthogonal(orthogonal, _) => orthogonal.explained(),
+            Way::Newton(newton) => newton.explained(),
         }
     }
 
-    /// Whether the coefficients may have lost so many digits that a refinement step pays.
-    pub fn is_delicate(&self) -> bool {
-        match self {
-            Projection::Cholesky(cholesky) => cholesky.smallest_pivot < DELICATE_PIVOT,
-            // Its scores come from the values at the points, not from the coefficients.
-            Projection::Orthogonal(_) | Projection::Newton(_) => false,
-        }
-    }
-
-    /// E(u), the embedding of the solution, where it is held.
-    pub fn embedded(&self) -> Option<&[f64]> {
-        match self {
-            Projection::Cholesky(_) | Projection::Newton(_) => None,
-            Projection::Orthogonal(orthogonal) => Some(orthogonal.solution()),
-        }
-    }
-
-    /// How many neurons there are.
-    pub fn len(&self) -> usize {
-        self.triangle()
-            .map_or_else(Newton::len, |triangle| triangle.rows.len())
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    fn triangle(&self) -> Result<&Triangle, &Newton> {
-        match self {
-            Projection::Cholesky(cholesky) => Ok(&cholesky.triangle),
-            Projection::Orthogonal(orthogonal) => Ok(&orthogonal.triangle),
-            Projection::Newton(newton) => Err(newton),
+    /// ∇L(u) at the projection u, by the most accurate way at hand: with a stiff penalty the coefficients
+    /// cannot carry u to the accuracy that its gradient needs; its values at the points can.
+    pub fn gradient(&self, u: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {
+        match &self.way {
+            Way::Orthogonal(orthogonal, values) if !u.is_empty() => {
+                values.gradient_from(orthogonal.solution())
+            }
+            _ => self.sums.gradient(u),
         }
     }
 }

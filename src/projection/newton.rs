@@ -1,10 +1,9 @@
 //! The best coefficients where the loss is not quadratic.
 
-use super::Dependent;
-use crate::backend::AnyBackend;
-use crate::candidates::Candidates;
+use super::Addition;
 use crate::error::SolveError;
-use crate::network::Network;
+use crate::network::{Network, Neuron};
+use crate::sums::Sums;
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 /// Hessians per neuron, at most, where an older one does not serve.
@@ -66,7 +65,8 @@ impl Newton {
         self.history.is_empty()
     }
 
-    pub(super) fn pop(&mut self) {
+    /// Takes the last neuron back.
+    pub fn pop(&mut self) {
         self.history.pop();
         self.explained.pop();
         self.columns.pop();
@@ -74,38 +74,33 @@ impl Newton {
         self.bases.retain(|(base, _)| base.len() <= n);
     }
 
-    /// Finds the coefficients of `network`, whose last neuron is new.
-    pub fn try_add(
-        &mut self,
-        backend: &mut AnyBackend,
-        network: &Network,
-    ) -> Result<Result<(), Dependent>, SolveError> {
-        let mut u = network.clone();
-        u.coefficients = self.coefficients();
-        u.coefficients.push(0.0);
-        let n = u.len();
+    /// Finds the coefficients for the neurons of u and one more.
+    pub fn try_add(&mut self, sums: &dyn Sums, u: &Network, neuron: &Neuron) -> Result<Addition, SolveError> {
         let zero = Network::zero(u.activation, u.dimension);
-        let loss_of_zero = backend.risk(&zero)?;
-        let before = backend.risk(&u)?;
+        let mut u = u.clone();
+        u.coefficients = self.coefficients();
+        u = u.advanced(1.0, neuron, 0.0);
+        let n = u.len();
+        let loss_of_zero = sums.risk(&zero)?;
+        let before = sums.risk(&u)?;
         let mut loss = before;
-        let neuron = &network.neurons[n - 1];
         let base = self.bases.last().map_or(&zero, |(base, _)| base);
-        let column = backend.curvature(base, neuron, Candidates::List(&u.neurons))?;
+        let column = sums.at(base)?.curvature(neuron)?.list_scores(&u.neurons)?;
         let old = self.old_hessian(&column).cholesky();
         let mut descent = Descent::Unfinished;
         if let Some(factor) = &old {
-            descent = chords(backend, &mut u, (&mut loss, before), factor, OLD_CHORDS)?;
+            descent = chords(sums, &mut u, (&mut loss, before), factor, OLD_CHORDS)?;
         }
         let mut hessians = 0;
         while matches!(descent, Descent::Unfinished) && hessians < HESSIANS {
-            let Some(factor) = hessian(backend, &u)?.cholesky() else {
-                return Ok(Err(Dependent { relative_pivot: 0.0 }));
+            let Some(factor) = hessian(sums, &u)?.cholesky() else {
+                return Ok(Addition::Dependent { relative_pivot: 0.0 });
             };
-            descent = chords(backend, &mut u, (&mut loss, before), &factor, CHORDS)?;
+            descent = chords(sums, &mut u, (&mut loss, before), &factor, CHORDS)?;
             hessians += 1;
         }
         if n.is_multiple_of(REFRESH) || n < REFRESH {
-            self.bases.push((u.clone(), hessian(backend, &u)?));
+            self.bases.push((u.clone(), hessian(sums, &u)?));
             // Neurons are taken back one by one, never past two Hessians.
             if self.bases.len() > 2 && n > REFRESH {
                 self.bases.remove(0);
@@ -114,7 +109,7 @@ impl Newton {
         self.columns.push(column);
         self.history.push(u.coefficients);
         self.explained.push(2.0 * (loss_of_zero - loss));
-        Ok(Ok(()))
+        Ok(Addition::Added)
     }
 
     /// The Hessian at the last base, in the span of all neurons and of one more.
@@ -138,20 +133,20 @@ impl Newton {
 
 /// Steps with one factor of a Hessian, until the decrement is small.
 fn chords(
-    backend: &mut AnyBackend,
+    sums: &dyn Sums,
     u: &mut Network,
     (loss, before): (&mut f64, f64),
     factor: &Cholesky<f64, Dyn>,
     steps: usize,
 ) -> Result<Descent, SolveError> {
     for _ in 0..steps {
-        let gradient = DVector::from_vec(backend.gradient(u, Candidates::List(&u.neurons))?);
+        let gradient = DVector::from_vec(sums.gradient(u)?.list_scores(&u.neurons)?);
         let step = factor.solve(&gradient);
         let decrement = step.dot(&gradient);
         if decrement.is_nan() || decrement <= ENOUGH * (before - *loss).max(f64::MIN_POSITIVE) {
             return Ok(Descent::Done);
         }
-        let Some((better, smaller)) = descend(backend, u, &step, *loss)? else {
+        let Some((better, smaller)) = descend(sums, u, &step, *loss)? else {
             return Ok(Descent::Done);
         };
         (u.coefficients, *loss) = (better, smaller);
@@ -160,11 +155,12 @@ fn chords(
 }
 
 /// ⟨∇²L(u) gᵢ, gⱼ⟩.
-fn hessian(backend: &mut AnyBackend, u: &Network) -> Result<DMatrix<f64>, SolveError> {
+fn hessian(sums: &dyn Sums, u: &Network) -> Result<DMatrix<f64>, SolveError> {
     let n = u.len();
     let mut hessian = DMatrix::zeros(n, n);
+    let field = sums.at(u)?;
     for (i, neuron) in u.neurons.iter().enumerate() {
-        let column = backend.curvature(u, neuron, Candidates::List(&u.neurons))?;
+        let column = field.curvature(neuron)?.list_scores(&u.neurons)?;
         hessian.set_column(i, &DVector::from_vec(column));
     }
     Ok((&hessian + hessian.transpose()) * 0.5)
@@ -172,7 +168,7 @@ fn hessian(backend: &mut AnyBackend, u: &Network) -> Result<DMatrix<f64>, SolveE
 
 /// The coefficients u − t·step with a smaller loss, for the first t = 1, ½, ¼ … that has one.
 fn descend(
-    backend: &mut AnyBackend,
+    sums: &dyn Sums,
     u: &Network,
     step: &DVector<f64>,
     loss: f64,
@@ -189,7 +185,7 @@ fn descend(
             *a = start - part * s;
         }
         // A potential may be too large to be a number that far out.
-        match backend.risk(&trial) {
+        match sums.risk(&trial) {
             Ok(smaller) if smaller < loss => return Ok(Some((trial.coefficients, smaller))),
             Ok(_) | Err(SolveError::NotFinite { .. }) => part *= 0.5,
             Err(error) => return Err(error),

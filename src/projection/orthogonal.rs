@@ -1,7 +1,7 @@
 //! Orthogonalisation of the neurons' values at the points.
 
-use super::{Dependent, Triangle};
-use crate::vector::dot;
+use super::{Addition, Triangle};
+use crate::sums::PointValues;
 use rayon::prelude::*;
 
 /// A neuron is refused when less than this part of its norm is new.
@@ -16,26 +16,26 @@ pub struct Orthogonal {
     columns: Vec<Vec<f64>>,
     /// E(u) = Q y.
     solution: Vec<f64>,
-    pub(super) triangle: Triangle,
+    triangle: Triangle,
 }
 
 impl Orthogonal {
     /// Adds a neuron by its embedding.
-    pub fn try_add(&mut self, mut values: Vec<f64>, score: f64) -> Result<(), Dependent> {
-        let square = dot(&values, &values);
+    pub fn try_add(&mut self, products_of: &dyn PointValues, mut values: Vec<f64>, score: f64) -> Addition {
+        let square = products_of.square(&values);
         let mut row = vec![0.0; self.columns.len()];
         for _ in 0..2 {
-            let products: Vec<f64> = self.columns.par_iter().map(|q| dot(q, &values)).collect();
+            let products = products_of.products(&self.columns, &values);
             self.subtract(&products, &mut values);
             row.iter_mut()
                 .zip(&products)
                 .for_each(|(sum, product)| *sum += product);
         }
-        let norm = dot(&values, &values).sqrt();
+        let norm = products_of.square(&values).sqrt();
         let relative_pivot = norm * norm / square;
         // The values themselves carry the digits here, so that the norm, not its square, may be small.
         if relative_pivot.is_nan() || relative_pivot.sqrt() <= MIN_RELATIVE_NORM {
-            return Err(Dependent { relative_pivot });
+            return Addition::Dependent { relative_pivot };
         }
         values.iter_mut().for_each(|value| *value /= norm);
         let y = -score / norm;
@@ -47,7 +47,7 @@ impl Orthogonal {
         self.columns.push(values);
         row.push(norm);
         self.triangle.push(row, y);
-        Ok(())
+        Addition::Added
     }
 
     /// values −= Q products, block by block.
@@ -71,10 +71,20 @@ impl Orthogonal {
         &self.solution
     }
 
-    pub(super) fn pop(&mut self) {
-        if let (Some(q), Some(y)) = (self.columns.pop(), self.triangle.rhs.last()) {
+    /// Takes the last neuron back.
+    pub fn pop(&mut self) {
+        if let (Some(q), Some(y)) = (self.columns.pop(), self.triangle.pop()) {
             self.solution.iter_mut().zip(&q).for_each(|(u, q)| *u -= y * q);
         }
-        self.triangle.pop();
+    }
+
+    /// The coefficients of the best approximation.
+    pub fn coefficients(&self) -> Vec<f64> {
+        self.triangle.coefficients()
+    }
+
+    /// lᵀ G⁻¹ l.
+    pub fn explained(&self) -> f64 {
+        self.triangle.explained()
     }
 }

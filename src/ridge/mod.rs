@@ -4,12 +4,26 @@
 //! knots and for two thousand. Its adjoint is the [sweep](Sweep): the scores of all offsets in one
 //! pass over the points. For other activations, and for few neurons, both are done [directly](direct).
 
+//!
+//! Direction by direction this gives the dictionary as a linear map and its adjoint, side by side: the
+//! [evaluator](Evaluator) turns the coefficients of a network into its jets at the points, a [plan](Plan)
+//! turns channels at the points into scores.
+
 pub mod direct;
+mod evaluator;
 mod knots;
+mod lines;
+mod plan;
+mod slopes;
 mod spline;
 mod sweep;
 
+pub use evaluator::{EvaluationScratch, Evaluator, POINT_BLOCK, blocks, combine, project};
 pub use knots::{Ladder, Rungs};
+#[cfg(feature = "gpu")]
+pub(crate) use lines::{Members, candidate_lines};
+pub use plan::{LineSum, Plan};
+pub use slopes::{LocalScore, add_local_sums, sums_per_symbol};
 pub use spline::Spline;
 pub use sweep::{Sweep, SweepScratch};
 

@@ -58,6 +58,11 @@ impl Sweep {
         }
     }
 
+    /// The memory that such sums take.
+    pub fn bytes(power: usize, knots: usize) -> usize {
+        8 * (knots + 1) * stride(power)
+    }
+
     /// Adds points: their t and, per order m, their channel q_m (empty where there is none).
     pub fn add(&mut self, ladder: &Ladder, t: &[f64], channels: &[Vec<f64>], scratch: &mut SweepScratch) {
         let mut near = 0;

@@ -1,19 +1,19 @@
 //! From a problem to a report: points, backend, algorithm and errors put together.
 
-mod backends;
+mod losses;
 mod resources;
 
-pub use backends::table_axes;
+pub use losses::table_axes;
 pub use resources::{Memory, candidates, estimated_seconds, require_memory};
 
-use crate::backend::{PrecisionChoice, TableStore};
 use crate::error::SolveError;
-use crate::greedy::{self, Backends, OrthogonalParams, Outcome, RelaxedParams, State, Step};
+use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
 use crate::problem::{Algorithm, DirectionKind, Problem, Purpose};
 use crate::report::{Report, Row, Seconds};
 use crate::search;
+use crate::sums::{PrecisionChoice, TableStore};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -82,11 +82,11 @@ pub fn run(
     let started = Instant::now();
     let neurons = problem.settings.neurons;
     require_memory(problem)?;
-    let gpu = backends::open_gpu(problem, options)?;
+    let gpu = losses::open_gpu(problem, options)?;
     // The validation points first: what they need in the making is given back before the training
     // points need theirs.
-    let mut validation = match problem.settings.guard {
-        true => Some(backends::backend(
+    let validation = match problem.settings.guard {
+        true => Some(losses::sums(
             problem,
             Purpose::Validation,
             gpu.as_ref(),
@@ -95,9 +95,9 @@ pub fn run(
         )?),
         false => None,
     };
-    let mut training = backends::backend(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
-    let mut scout = match problem.settings.algorithm {
-        Algorithm::Rga => backends::scout(problem, gpu.as_ref(), options)?,
+    let training = losses::sums(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
+    let scout = match problem.settings.algorithm {
+        Algorithm::Rga => losses::scout(problem, gpu.as_ref(), options)?,
         Algorithm::Oga => None,
     };
     let points_time = started.elapsed();
@@ -147,10 +147,10 @@ pub fn run(
     };
     let outcome = solve(
         problem,
-        Backends {
-            training: &mut *training,
-            validation: validation.as_deref_mut(),
-            scout: scout.as_deref_mut(),
+        Losses {
+            training: &*training,
+            validation: validation.as_deref(),
+            scout: scout.as_deref(),
         },
         (start, &options.rows_at),
         &mut observe,
@@ -238,7 +238,7 @@ fn not_finite_warning(rows: &[Row]) -> Option<String> {
 
 fn solve(
     problem: &Problem,
-    backends: Backends,
+    losses: Losses,
     (start, rows_at): (Option<&State>, &[usize]),
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
@@ -267,7 +267,7 @@ fn solve(
             reported: &reported,
             start,
         };
-        return greedy::relaxed(backends, &params, observer);
+        return greedy::relaxed(losses, &params, observer);
     }
     let params = OrthogonalParams {
         neurons: problem.settings.neurons,
@@ -284,5 +284,5 @@ fn solve(
         reported: &reported,
         start,
     };
-    greedy::orthogonal(backends.training, backends.validation, &params, observer)
+    greedy::orthogonal(losses.training, losses.validation, &params, observer)
 }

@@ -1,11 +1,11 @@
 //! How much memory and time a run will take.
 
 use super::{BackendChoice, Event, RunOptions, run, table_axes};
-use crate::backend::MomentTables;
 use crate::error::SolveError;
 use crate::points::Rule;
 use crate::problem::{DirectionKind, Problem, Purpose};
 use crate::search;
+use crate::sums::MomentTables;
 use std::ops::ControlFlow;
 
 /// The memory of a run, in bytes.

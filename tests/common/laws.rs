@@ -1,10 +1,10 @@
-//! The laws of a backend and a problem to check them on.
+//! The laws of sums over points, and a problem to check them on.
 
 use greedy_pde::activation::Activation;
-use greedy_pde::backend::AnyBackend;
 use greedy_pde::candidates::{Candidates, Grid, Knots, Line};
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::problem::{Overrides, Problem};
+use greedy_pde::sums::{Accuracy, LocalScore, Rho, Sums};
 
 /// A problem with variable coefficients, a boundary term and several symbols.
 pub fn problem(dimension: usize, formulation: &str, activation: &str) -> Problem {
@@ -60,83 +60,8 @@ pub fn network(activation: Activation, dimension: usize) -> Network {
     }
 }
 
-fn close(a: f64, b: f64, scale: f64) -> bool {
-    (a - b).abs() <= 1e-11 * scale
-}
-
-/// Checks every law, to rounding of double precision.
-pub fn check_laws(backend: &mut AnyBackend, dimension: usize) {
-    let activation = backend.activation();
-    let u = network(activation, dimension);
-    let zero = Network::zero(activation, dimension);
-    let (v, g) = (&u.neurons[3], &u.neurons[22]);
-    let all = Candidates::List(&u.neurons);
-
-    // Symmetry of the curvature.
-    let columns: Vec<Vec<f64>> = u
-        .neurons
-        .iter()
-        .map(|v| backend.curvature(&zero, v, all).unwrap())
-        .collect();
-    let norm = |i: usize| columns[i][i].sqrt();
-    for (i, column) in columns.iter().enumerate() {
-        for (j, product) in column.iter().enumerate() {
-            assert!(close(*product, columns[j][i], norm(i) * norm(j)), "{i} {j}");
-        }
-    }
-
-    // The gradient is affine with the curvature as its slope: D and its adjoint agree.
-    let at_zero = backend.gradient(&zero, all).unwrap();
-    let at_u = backend.gradient(&u, all).unwrap();
-    for i in 0..25 {
-        let slope: f64 = (0..25).map(|j| u.coefficients[j] * columns[j][i]).sum();
-        let scale: f64 = (0..25).map(|j| (u.coefficients[j] * columns[j][i]).abs()).sum();
-        assert!(
-            close(at_u[i], at_zero[i] + slope, scale + at_zero[i].abs()),
-            "{i}"
-        );
-    }
-
-    // The risk's derivative is the gradient.
-    let step = |h: f64| {
-        let mut moved = u.clone();
-        moved.coefficients[22] += h;
-        moved
-    };
-    let (above, below) = (
-        backend.risk(&step(0.5)).unwrap(),
-        backend.risk(&step(-0.5)).unwrap(),
-    );
-    assert!(((above - below) - at_u[22]).abs() < 1e-10 * (above.abs() + below.abs()));
-
-    // The embedding and its adjoint.
-    if let Some(embedded) = backend.embedding(v).unwrap() {
-        assert_eq!(embedded.len(), backend.embedding_length().unwrap());
-        let other = backend.embedding(g).unwrap().unwrap();
-        let product: f64 = embedded.iter().zip(&other).map(|(a, b)| a * b).sum();
-        assert!(close(product, columns[3][22], norm(3) * norm(22)));
-        let adjoint = backend.embedding_adjoint(&embedded, all).unwrap();
-        for i in 0..25 {
-            assert!(close(adjoint[i], columns[3][i], norm(3) * norm(i)));
-        }
-    }
-
-    // Local scores: the values of the gradient, and its slopes by differences.
-    // Where the activation is smooth enough: the test problems have at most two derivatives in the loss.
-    let smooth = activation.smoothness() >= 5;
-    let local = backend.local_scores(&u, &u.neurons[20..]).unwrap();
-    for (score, (neuron, value)) in local.iter().zip(u.neurons[20..].iter().zip(&at_u[20..])) {
-        assert!(close(
-            score.value,
-            *value,
-            columns[22][22].abs() + value.abs() + at_zero[20].abs()
-        ));
-        if smooth {
-            check_slopes(backend, &u, neuron, score);
-        }
-    }
-
-    // A grid and the list of its neurons.
+/// A grid with one of the network's lines in it.
+pub fn grid(activation: Activation, dimension: usize) -> Grid {
     let knots = Knots {
         first: -1.5,
         step: 0.25,
@@ -146,29 +71,144 @@ pub fn check_laws(backend: &mut AnyBackend, dimension: usize) {
         omega: unit(dimension, angle),
         knots,
     });
-    let grid = Grid::new(lines.to_vec(), activation.relu_power().is_some());
-    let list: Vec<Neuron> = (0..grid.len()).map(|i| grid.neuron(i)).collect();
-    let by_grid = backend.gradient(&u, Candidates::Grid(&grid)).unwrap();
-    let one_by_one: Vec<f64> = list
+    Grid::new(lines.to_vec(), activation.has_sweep())
+}
+
+fn close(a: f64, b: f64, scale: f64) -> bool {
+    (a - b).abs() <= 1e-11 * scale
+}
+
+/// Checks every law, to rounding of double precision, with the neurons of `u` (at least four, no two alike)
+/// and of `grid`.
+pub fn check_laws(sums: &dyn Sums, u: &Network, grid: &Grid) {
+    let zero = Network::zero(sums.activation(), u.dimension);
+    let n = u.len();
+
+    // Symmetry of the curvature.
+    let columns: Vec<Vec<f64>> = u
+        .neurons
         .iter()
-        .map(|neuron| {
-            backend
-                .gradient(&u, Candidates::List(std::slice::from_ref(neuron)))
-                .unwrap()[0]
-        })
+        .map(|v| sums.gram_column(v, &u.neurons).unwrap())
         .collect();
-    let largest = one_by_one.iter().fold(0.0f64, |m, s| m.max(s.abs()));
-    for (a, b) in by_grid.iter().zip(&one_by_one) {
-        assert!((a - b).abs() < 1e-10 * largest, "{a} {b}");
+    let norm = |i: usize| columns[i][i].sqrt();
+    for (i, column) in columns.iter().enumerate() {
+        for (j, product) in column.iter().enumerate() {
+            assert!(close(*product, columns[j][i], norm(i) * norm(j)), "{i} {j}");
+        }
+    }
+
+    // The gradient is affine with the curvature as its slope: D and its adjoint agree.
+    let rho = sums.gradient(u).unwrap();
+    let at_zero = sums.gradient(&zero).unwrap().list_scores(&u.neurons).unwrap();
+    let at_u = rho.list_scores(&u.neurons).unwrap();
+    for i in 0..n {
+        let terms = (0..n).map(|j| u.coefficients[j] * columns[j][i]);
+        let scale: f64 = terms.clone().map(f64::abs).sum::<f64>() + at_zero[i].abs();
+        assert!(
+            close(at_u[i], at_zero[i] + terms.sum::<f64>(), scale),
+            "gradient {i}"
+        );
+    }
+
+    // The risk's derivative is the gradient.
+    let last = n - 1;
+    let moved = |h: f64| {
+        let mut moved = u.clone();
+        moved.coefficients[last] += h;
+        sums.risk(&moved).unwrap()
+    };
+    let (above, below) = (moved(0.5), moved(-0.5));
+    assert!(
+        ((above - below) - at_u[last]).abs() < 1e-10 * (above.abs() + below.abs()),
+        "risk"
+    );
+
+    check_advance(sums, u);
+    check_values(sums, u, &columns, &at_u);
+    if let Some(slopes) = rho.slopes() {
+        // Where the activation is smooth enough: the test problems have at most two derivatives in the loss.
+        let smooth = sums.activation().smoothness() >= 5;
+        let from = n - n.min(5);
+        let local = slopes.slopes_at(&u.neurons[from..]).unwrap();
+        for (i, score) in (from..n).zip(&local) {
+            let scale = columns[i][i].abs() + at_u[i].abs() + at_zero[i].abs();
+            assert!(close(score.value, at_u[i], scale), "value of slope {i}");
+            if smooth {
+                check_slopes(&*rho, &u.neurons[i], score);
+            }
+        }
+    }
+    check_grid(&*rho, grid);
+}
+
+/// A field that was advanced is that of the network it stands for.
+fn check_advance(sums: &dyn Sums, u: &Network) {
+    let g = &u.neurons[0];
+    let mut field = sums.at(u).unwrap();
+    // Whatever is kept of u is kept by now.
+    let before = field.gradient().unwrap().list_scores(&u.neurons).unwrap();
+    field.advance(0.75, g, -0.3).unwrap();
+    let fresh = sums.at(&u.advanced(0.75, g, -0.3)).unwrap();
+    let scores =
+        |field: &dyn greedy_pde::sums::Field| field.gradient().unwrap().list_scores(&u.neurons).unwrap();
+    for ((a, b), before) in scores(&*field).iter().zip(scores(&*fresh)).zip(before) {
+        assert!((a - b).abs() <= 1e-9 * (before.abs() + b.abs()), "{a} {b}");
+    }
+    let (a, b) = (field.risk().unwrap(), fresh.risk().unwrap());
+    assert!((a - b).abs() <= 1e-10 * (a.abs() + b.abs()), "{a} {b}");
+}
+
+/// Values at the points, where there are any.
+fn check_values(sums: &dyn Sums, u: &Network, columns: &[Vec<f64>], at_u: &[f64]) {
+    let Some(values) = sums.values() else {
+        return;
+    };
+    let norm = |i: usize| columns[i][i].sqrt();
+    let of: Vec<Vec<f64>> = u.neurons.iter().map(|v| values.of(v).unwrap()).collect();
+    assert_eq!(of[0].len(), values.length());
+    for i in 0..of.len() {
+        for (j, product) in values.products(&of, &of[i]).iter().enumerate() {
+            assert!(close(*product, columns[i][j], norm(i) * norm(j)), "{i} {j}");
+        }
+        assert!(close(values.square(&of[i]), columns[i][i], columns[i][i]));
+    }
+    let of_u: Vec<f64> = (0..values.length())
+        .map(|k| of.iter().zip(&u.coefficients).map(|(v, a)| a * v[k]).sum())
+        .collect();
+    let scores = values
+        .gradient_from(&of_u)
+        .unwrap()
+        .list_scores(&u.neurons)
+        .unwrap();
+    let size = values.square(&of_u).sqrt();
+    for (i, score) in scores.iter().enumerate() {
+        assert!(
+            close(*score, at_u[i], size * norm(i) + at_u[i].abs()),
+            "from values {i}"
+        );
     }
 }
 
-fn check_slopes(
-    backend: &mut AnyBackend,
-    u: &Network,
-    neuron: &Neuron,
-    score: &greedy_pde::backend::LocalScore,
-) {
+/// A grid and the list of its neurons, in both accuracies.
+fn check_grid(rho: &dyn Rho, grid: &Grid) {
+    let list: Vec<Neuron> = (0..grid.len()).map(|i| grid.neuron(i)).collect();
+    let one_by_one: Vec<f64> = list
+        .iter()
+        .map(|neuron| rho.list_scores(std::slice::from_ref(neuron)).unwrap()[0])
+        .collect();
+    let largest = one_by_one.iter().fold(0.0f64, |m, s| m.max(s.abs()));
+    for accuracy in [Accuracy::Fast, Accuracy::Full] {
+        let by_grid = rho.scores(Candidates::Grid(grid), accuracy).unwrap();
+        let tolerance = 1e-10 * largest + by_grid.error;
+        for (a, b) in by_grid.values.iter().zip(&one_by_one) {
+            assert!((a - b).abs() <= tolerance, "{accuracy:?}: {a} {b}");
+        }
+    }
+    let as_list = rho.scores(Candidates::List(&list), Accuracy::Fast).unwrap();
+    assert_eq!(as_list.error, 0.0, "a list is scored in full");
+}
+
+fn check_slopes(rho: &dyn Rho, neuron: &Neuron, score: &LocalScore) {
     let d = neuron.omega.len();
     let h = 1e-4;
     let moved = |i: usize, h: f64| {
@@ -181,8 +221,8 @@ fn check_slopes(
         neuron
     };
     for i in 0..=d {
-        let local = backend.local_scores(u, &[moved(i, h), moved(i, -h)]).unwrap();
-        let slope = (local[0].value - local[1].value) / (2.0 * h);
+        let values = rho.list_scores(&[moved(i, h), moved(i, -h)]).unwrap();
+        let slope = (values[0] - values[1]) / (2.0 * h);
         let scale = score.gradient.iter().map(|g| g.abs()).sum::<f64>() + score.value.abs();
         assert!(
             (slope - score.gradient[i]).abs() < 1e-5 * scale,

@@ -1,19 +1,18 @@
 //! One term of the loss on a device.
 
-use super::device_tile::TileBuffers;
-use super::gpu::GpuFailure;
-use super::local::{LocalScore, sums_per_symbol};
 use super::rows::{RowPlan, ScoreRow};
-use crate::activation::Activation;
-use crate::gpu::{
-    BLOCK, ChannelsParams, DeviceError, Gpu, JetsParams, Pass, Precision, Program, ProgramSpec, Readback,
-    RefineParams, RiskParams, ScoreParams, WORKGROUP,
+use super::tile::TileBuffers;
+use super::{
+    ChannelsParams, DeviceError, Gpu, GpuFailure, JetsParams, NarrowParams, Pass, Precision, Program,
+    ProgramSpec, Readback, RefineParams, RiskParams, SCORE_BLOCK, ScoreParams, WORKGROUP, narrow_wgsl,
 };
+use crate::activation::Activation;
 use crate::loss::Term;
 use crate::network::{Network, Neuron};
+use crate::ridge::{LocalScore, sums_per_symbol};
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Neurons per dispatch of the jets: keeps every invocation's loops short.
 const NEURON_BATCH: usize = 256;
@@ -41,28 +40,12 @@ pub(super) struct TermOptions {
 /// Where the channels that are summed up come from.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
-    /// The device computes them from a network.
+    /// The device computes them from a network, ∇L(u) with the load and ∇²L u without.
     Network { network: &'a Network, with_load: bool },
     /// The host did, one column per symbol.
     Columns(&'a [Vec<f64>]),
-}
-
-impl<'a> Source<'a> {
-    /// ∇L(u).
-    pub(super) fn gradient(network: &'a Network) -> Self {
-        Source::Network {
-            network,
-            with_load: true,
-        }
-    }
-
-    /// ∇²L v.
-    pub(super) fn curvature(network: &'a Network) -> Self {
-        Source::Network {
-            network,
-            with_load: false,
-        }
-    }
+    /// They are on the device, a buffer per tile.
+    Resident(&'a [wgpu::Buffer]),
 }
 
 /// A [`Source`] whose network is on the device.
@@ -73,6 +56,7 @@ enum Prepared<'a> {
         with_load: bool,
     },
     Columns(&'a [Vec<f64>]),
+    Resident(&'a [wgpu::Buffer]),
 }
 
 /// A term's points, coefficients and pipelines on a device.
@@ -84,6 +68,7 @@ pub(super) struct DeviceTerm {
     pipelines: Pipelines,
     /// Jets, then channels, of the tile at hand.
     jets: wgpu::Buffer,
+    /// All tiles, if they stay on the device.
     resident: Vec<TileBuffers>,
 }
 
@@ -94,14 +79,30 @@ struct Pipelines {
     score: wgpu::ComputePipeline,
     /// For rows of few offsets.
     score_short: wgpu::ComputePipeline,
-    refine: Option<wgpu::ComputePipeline>,
+    /// Made when first needed.
+    refine: OnceLock<wgpu::ComputePipeline>,
+    narrow: OnceLock<wgpu::ComputePipeline>,
+}
+
+/// A pipeline, compiled when it is first needed.
+fn once(
+    place: &OnceLock<wgpu::ComputePipeline>,
+    compile: impl FnOnce() -> Result<wgpu::ComputePipeline, DeviceError>,
+) -> Result<&wgpu::ComputePipeline, DeviceError> {
+    if let Some(pipeline) = place.get() {
+        return Ok(pipeline);
+    }
+    let compiled = compile()?;
+    Ok(place.get_or_init(|| compiled))
 }
 
 impl DeviceTerm {
-    /// Bytes that the points and coefficients take on a device.
-    pub(super) fn bytes(term: &Term, precision: Precision) -> usize {
-        let numbers = term.points.dimension() + term.layout().columns();
-        term.points.len().saturating_mul(numbers * precision.size())
+    /// Bytes that points, coefficients and the channels of one functional take on a device, in both
+    /// precisions.
+    pub(super) fn resident_bytes(term: &Term) -> usize {
+        let numbers = term.points.dimension() + term.layout().columns() + term.symbols.len();
+        let sizes = Precision::F32.size() + Precision::F64.size();
+        term.points.len().saturating_mul(numbers * sizes)
     }
 
     pub(super) fn new(
@@ -119,12 +120,13 @@ impl DeviceTerm {
             offsets: options.row,
         };
         let widest = spec.dimension.max(spec.orders.len()).max(spec.layout.columns());
-        let fits = gpu.largest_binding() / (widest * options.precision.size());
+        // The same tiles in both precisions.
+        let fits = gpu.largest_binding() / (widest * Precision::F64.size());
         options.tile = options
             .tile
             .min(term.points.len())
             .min(fits)
-            .next_multiple_of(BLOCK);
+            .next_multiple_of(SCORE_BLOCK);
         let short = ProgramSpec {
             offsets: SHORT_ROW,
             ..spec.clone()
@@ -135,7 +137,8 @@ impl DeviceTerm {
             risk: gpu.pipeline(Program::Risk, &spec)?,
             score: gpu.pipeline(Program::Score, &spec)?,
             score_short: gpu.pipeline(Program::Score, &short)?,
-            refine: None,
+            refine: OnceLock::new(),
+            narrow: OnceLock::new(),
         };
         let jets = gpu.storage(options.tile * spec.orders.len() * options.precision.size())?;
         let mut device_term = Self {
@@ -167,22 +170,66 @@ impl DeviceTerm {
         TileBuffers::load(&self.gpu, &self.term, self.options.precision, range)
     }
 
-    /// Visits every tile, resident or loaded for the occasion.
+    /// Visits every tile with its number, resident or loaded for the occasion.
     fn for_each_tile(
         &self,
-        mut visit: impl FnMut(&TileBuffers) -> Result<(), GpuFailure>,
+        mut visit: impl FnMut(usize, &TileBuffers) -> Result<(), GpuFailure>,
     ) -> Result<(), GpuFailure> {
         if self.options.resident {
-            return self.resident.iter().try_for_each(visit);
+            let mut tiles = self.resident.iter().enumerate();
+            return tiles.try_for_each(|(index, tile)| visit(index, tile));
         }
-        self.tiles()
-            .into_iter()
-            .try_for_each(|range| visit(&self.load(range)?))
+        let mut tiles = self.tiles().into_iter().enumerate();
+        tiles.try_for_each(|(index, range)| visit(index, &self.load(range)?))
+    }
+
+    /// Whether all points stay on the device.
+    pub(super) fn is_resident(&self) -> bool {
+        self.options.resident
+    }
+
+    /// The channels at all points, to stay on the device.
+    pub(super) fn channels(&self, source: Source) -> Result<Vec<wgpu::Buffer>, GpuFailure> {
+        let prepared = self.prepare(source)?;
+        let mut buffers = Vec::new();
+        self.for_each_tile(|index, tile| {
+            let buffer = self
+                .gpu
+                .storage(tile.stride * self.spec.orders.len() * self.options.precision.size())?;
+            self.make_channels((index, tile), &prepared, &buffer)?;
+            buffers.push(buffer);
+            Ok(())
+        })?;
+        Ok(buffers)
+    }
+
+    /// The same channels in single precision.
+    pub(super) fn narrowed(&self, wide: &[wgpu::Buffer]) -> Result<Vec<wgpu::Buffer>, GpuFailure> {
+        let pipeline = once(&self.pipelines.narrow, || {
+            self.gpu.compile("narrow_main", narrow_wgsl())
+        })?;
+        let narrow = |(wide, tile): (&wgpu::Buffer, &TileBuffers)| {
+            let count = tile.stride * self.spec.orders.len();
+            let buffer = self.gpu.storage(count * Precision::F32.size())?;
+            let columns = (count / WORKGROUP).min(self.gpu.largest_dispatch());
+            let params = self.gpu.uniform(&NarrowParams {
+                count: count as u32,
+                width: (columns * WORKGROUP) as u32,
+            })?;
+            let pass = Pass {
+                pipeline,
+                buffers: &[&params, wide, &buffer],
+                groups: [columns as u32, (count / WORKGROUP).div_ceil(columns) as u32, 1],
+            };
+            self.gpu.submit(&[pass], None)?;
+            Ok(buffer)
+        };
+        wide.iter().zip(&self.resident).map(narrow).collect()
     }
 
     /// Adds ⟨channels, g⟩ for every candidate of the plan.
     pub(super) fn add_scores(
-        &mut self,
+        &self,
         source: Source,
         plan: &RowPlan,
         scores: &mut [f64],
@@ -192,14 +239,14 @@ impl DeviceTerm {
             plan.rows.iter().partition(|row| row.offsets.len() <= SHORT_ROW);
         let mut pending: VecDeque<(Readback, Vec<&ScoreRow>, usize, usize)> = VecDeque::new();
         let precision = self.options.precision;
-        self.for_each_tile(|tile| {
-            self.make_channels(tile, &prepared)?;
+        self.for_each_tile(|index, tile| {
+            let channels = self.channels_of((index, tile), &prepared)?;
             for (rows, length, pipeline) in [
                 (&long, self.options.row, &self.pipelines.score),
                 (&short, SHORT_ROW, &self.pipelines.score_short),
             ] {
                 for batch in rows.chunks(self.rows_per_submission(tile, length)) {
-                    let readback = self.submit_scores(tile, batch, length, pipeline)?;
+                    let readback = self.submit_scores((tile, channels), batch, (length, pipeline))?;
                     pending.push_back((readback, batch.to_vec(), length, tile.blocks()));
                     while pending.len() > IN_FLIGHT {
                         add_sums(&self.gpu, precision, pending.pop_front(), scores)?;
@@ -222,10 +269,9 @@ impl DeviceTerm {
 
     fn submit_scores(
         &self,
-        tile: &TileBuffers,
+        (tile, channels): (&TileBuffers, &wgpu::Buffer),
         rows: &[&ScoreRow],
-        length: usize,
-        pipeline: &wgpu::ComputePipeline,
+        (length, pipeline): (usize, &wgpu::ComputePipeline),
     ) -> Result<Readback, GpuFailure> {
         let mut data =
             Vec::with_capacity(rows.len() * (self.spec.dimension + self.spec.orders.len() + length));
@@ -246,7 +292,7 @@ impl DeviceTerm {
         })?;
         let pass = Pass {
             pipeline,
-            buffers: &[&params, &tile.points, &self.jets, &row_buffer, &sums],
+            buffers: &[&params, &tile.points, channels, &row_buffer, &sums],
             groups: [tile.blocks() as u32, rows.len() as u32, 1],
         };
         let readback = self.gpu.submit(&[pass], Some((&sums, bytes)))?;
@@ -280,6 +326,7 @@ impl DeviceTerm {
                 with_load,
             },
             Source::Columns(columns) => Prepared::Columns(columns),
+            Source::Resident(buffers) => Prepared::Resident(buffers),
         })
     }
 
@@ -287,8 +334,8 @@ impl DeviceTerm {
     fn make_jets(
         &self,
         tile: &TileBuffers,
-        network: &wgpu::Buffer,
-        neurons: usize,
+        (network, neurons): (&wgpu::Buffer, usize),
+        jets: &wgpu::Buffer,
     ) -> Result<(), GpuFailure> {
         let groups = [(tile.stride / WORKGROUP) as u32, 1, 1];
         let batches: Vec<usize> = (0..neurons.max(1)).step_by(NEURON_BATCH).collect();
@@ -302,7 +349,7 @@ impl DeviceTerm {
             })?;
             let pass = Pass {
                 pipeline: &self.pipelines.jets,
-                buffers: &[&params, &tile.points, network, &self.jets],
+                buffers: &[&params, &tile.points, network, jets],
                 groups,
             };
             self.gpu.submit(&[pass], None)?;
@@ -310,8 +357,26 @@ impl DeviceTerm {
         Ok(())
     }
 
-    /// The channels at a tile's points, in the place of the jets.
-    fn make_channels(&self, tile: &TileBuffers, source: &Prepared) -> Result<(), GpuFailure> {
+    /// The channels at a tile's points: as they are on the device, or made now.
+    fn channels_of<'b>(
+        &'b self,
+        (index, tile): (usize, &TileBuffers),
+        source: &'b Prepared,
+    ) -> Result<&'b wgpu::Buffer, GpuFailure> {
+        if let Prepared::Resident(buffers) = source {
+            return Ok(&buffers[index]);
+        }
+        self.make_channels((index, tile), source, &self.jets)?;
+        Ok(&self.jets)
+    }
+
+    /// Puts the channels at a tile's points into a buffer.
+    fn make_channels(
+        &self,
+        (index, tile): (usize, &TileBuffers),
+        source: &Prepared,
+        channels: &wgpu::Buffer,
+    ) -> Result<(), GpuFailure> {
         let (network, neurons, with_load) = match source {
             Prepared::Network {
                 buffer,
@@ -319,18 +384,19 @@ impl DeviceTerm {
                 with_load,
             } => (buffer, *neurons, *with_load),
             Prepared::Columns(columns) => {
-                self.upload_channels(tile, columns);
+                self.upload_channels(tile, columns, channels);
                 return Ok(());
             }
+            Prepared::Resident(_) => unreachable!("tile {index} is on the device already"),
         };
-        self.make_jets(tile, network, neurons)?;
+        self.make_jets(tile, (network, neurons), channels)?;
         let params = self.gpu.uniform(&ChannelsParams {
             stride: tile.stride as u32,
             with_load: u32::from(with_load),
         })?;
         let pass = Pass {
             pipeline: &self.pipelines.channels,
-            buffers: &[&params, &tile.columns, &self.jets],
+            buffers: &[&params, &tile.columns, channels],
             groups: [(tile.stride / WORKGROUP) as u32, 1, 1],
         };
         self.gpu.submit(&[pass], None)?;
@@ -338,20 +404,20 @@ impl DeviceTerm {
     }
 
     /// Sends channels up that the host computed.
-    fn upload_channels(&self, tile: &TileBuffers, columns: &[Vec<f64>]) {
+    fn upload_channels(&self, tile: &TileBuffers, columns: &[Vec<f64>], channels: &wgpu::Buffer) {
         let mut data = vec![0.0; columns.len() * tile.stride];
         for (place, column) in data.chunks_mut(tile.stride).zip(columns) {
             place[..tile.range.len()].copy_from_slice(&column[tile.range.clone()]);
         }
-        self.gpu.write(&self.jets, &self.options.precision.bytes(&data));
+        self.gpu.write(channels, &self.options.precision.bytes(&data));
     }
 
     /// Σ w φ(x, jet of u).
-    pub(super) fn risk(&mut self, u: &Network) -> Result<f64, GpuFailure> {
+    pub(super) fn risk(&self, u: &Network) -> Result<f64, GpuFailure> {
         let network = self.upload_network(u)?;
         let mut total = 0.0;
-        self.for_each_tile(|tile| {
-            self.make_jets(tile, &network, u.len())?;
+        self.for_each_tile(|_, tile| {
+            self.make_jets(tile, (&network, u.len()), &self.jets)?;
             let bytes = tile.blocks() * self.options.precision.size();
             let sums = self.gpu.storage(bytes)?;
             let params = self.gpu.uniform(&RiskParams {
@@ -374,16 +440,16 @@ impl DeviceTerm {
     }
 
     /// Adds value and gradient of the scores at some neurons.
-    pub(super) fn add_local(
-        &mut self,
-        u: &Network,
+    pub(super) fn add_slopes(
+        &self,
+        source: Source,
         neurons: &[Neuron],
         scores: &mut [LocalScore],
     ) -> Result<(), GpuFailure> {
-        if self.pipelines.refine.is_none() {
-            self.pipelines.refine = Some(self.gpu.pipeline(Program::Refine, &self.spec)?);
-        }
-        let prepared = self.prepare(Source::gradient(u))?;
+        let pipeline = once(&self.pipelines.refine, || {
+            self.gpu.pipeline(Program::Refine, &self.spec)
+        })?;
+        let prepared = self.prepare(source)?;
         let data: Vec<f64> = neurons
             .iter()
             .flat_map(|neuron| neuron.omega.iter().copied().chain([neuron.bias]))
@@ -392,11 +458,8 @@ impl DeviceTerm {
         let list = self.gpu.upload(&precision.bytes(&data))?;
         let (symbols, per_symbol) = (self.spec.orders.len(), sums_per_symbol(self.spec.dimension));
         let mut totals = vec![0.0; neurons.len() * symbols * per_symbol];
-        self.for_each_tile(|tile| {
-            self.make_channels(tile, &prepared)?;
-            let Some(pipeline) = &self.pipelines.refine else {
-                return Ok(());
-            };
+        self.for_each_tile(|index, tile| {
+            let channels = self.channels_of((index, tile), &prepared)?;
             let bytes = totals.len() * tile.blocks() * precision.size();
             let sums = self.gpu.storage(bytes)?;
             let params = self.gpu.uniform(&RefineParams {
@@ -405,7 +468,7 @@ impl DeviceTerm {
             })?;
             let pass = Pass {
                 pipeline,
-                buffers: &[&params, &tile.points, &self.jets, &list, &sums],
+                buffers: &[&params, &tile.points, channels, &list, &sums],
                 groups: [tile.blocks() as u32, neurons.len() as u32, symbols as u32],
             };
             if let Some(readback) = self.gpu.submit(&[pass], Some((&sums, bytes)))? {
@@ -416,7 +479,7 @@ impl DeviceTerm {
             }
             Ok(())
         })?;
-        self.scale_local(&mut totals);
+        self.scale_slopes(&mut totals);
         for ((score, neuron), sums) in scores
             .iter_mut()
             .zip(neurons)
@@ -428,7 +491,7 @@ impl DeviceTerm {
     }
 
     /// Puts in the activation's factors, which the shaders leave out.
-    fn scale_local(&self, totals: &mut [f64]) {
+    fn scale_slopes(&self, totals: &mut [f64]) {
         for (index, sums) in totals
             .chunks_mut(sums_per_symbol(self.spec.dimension))
             .enumerate()

@@ -1,8 +1,9 @@
-//! The pass over the points on a device.
+//! The pass over the points that fills moment tables, on a device.
 
-use super::block::{AxisBins, Block, PLACES, Sorted, row_width};
-use super::tables::{PairTable, axis_pairs};
-use crate::gpu::{DeviceError, Gpu, MomentsParams, Pass, Readback, moments_column_tile, moments_wgsl};
+use super::{DeviceError, Gpu, MomentsParams, Pass, Readback, moments_column_tile, moments_wgsl};
+use crate::candidates::AxisBins;
+use crate::error::SolveError;
+use crate::sums::{Block, PLACES, PairSums, PairTable, Sorted, axis_pairs, row_width};
 use std::sync::Arc;
 
 /// The largest weight is this fraction of 2³² at first, so that larger ones may follow.
@@ -12,7 +13,7 @@ const HEADROOM: f64 = 0.5;
 const ROW_POINTS: usize = 16_384;
 
 /// The tables of all pairs of axes on a device, as whole numbers.
-pub(super) struct DevicePass {
+pub struct DevicePass {
     gpu: Arc<Gpu>,
     pipeline: wgpu::ComputePipeline,
     size: usize,
@@ -26,7 +27,8 @@ pub(super) struct DevicePass {
 }
 
 impl DevicePass {
-    pub(super) fn new(gpu: Arc<Gpu>, power: usize, axes: &[AxisBins]) -> Result<Self, DeviceError> {
+    /// Empty tables of ReLU^`power` on a device.
+    pub fn new(gpu: Arc<Gpu>, power: usize, axes: &[AxisBins]) -> Result<Self, DeviceError> {
         let pipeline = gpu.compile("moments_main", moments_wgsl(power))?;
         let mut pass = Self {
             gpu,
@@ -39,12 +41,6 @@ impl DevicePass {
         };
         pass.tables = pass.empty_tables()?;
         Ok(pass)
-    }
-
-    /// Points per block: few enough that no invocation's loops get long.
-    pub(super) fn block_length(&self) -> usize {
-        let fewest = self.axes.iter().map(|axis| axis.count).min().unwrap_or(1);
-        fewest * ROW_POINTS
     }
 
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
@@ -62,20 +58,57 @@ impl DevicePass {
             .collect()
     }
 
-    /// Adds a block of points with these weights; `sums` takes what the device has so far if the
-    /// weights outgrow its unit.
-    pub(super) fn add(
-        &mut self,
-        block: &Block,
-        weights: &[f64],
-        sums: &mut [PairTable],
-    ) -> Result<(), DeviceError> {
+    /// Adds what the device has summed up to `sums`, and starts from zero.
+    fn drain_sums(&mut self, sums: &mut [PairTable]) -> Result<(), DeviceError> {
+        let Some(unit) = self.unit.take() else {
+            return Ok(());
+        };
+        if let Some(before) = self.under_way.take() {
+            self.gpu.finish(before)?;
+        }
+        let (size, width) = (self.size, row_width(self.size - 1));
+        for ((i, j), (table, sums)) in self.pairs().zip(self.tables.iter().zip(sums)) {
+            let PairTable::Double(sums) = sums else {
+                continue;
+            };
+            let bytes = 8 * self.numbers((i, j));
+            let Some(readback) = self.gpu.submit(&[], Some((table, bytes)))? else {
+                continue;
+            };
+            let numbers: Vec<u64> = bytemuck::pod_collect_to_vec(&self.gpu.finish(readback)?[..bytes]);
+            for (cell, sums) in numbers
+                .chunks_exact(size * size)
+                .zip(sums.chunks_exact_mut(size * width))
+            {
+                let mut rows = unit / PLACES;
+                for (row, sums) in cell.chunks_exact(size).zip(sums.chunks_exact_mut(width)) {
+                    let mut scale = rows;
+                    for (&number, sum) in row.iter().zip(sums) {
+                        *sum += number as f64 * scale;
+                        scale *= self.axes[j].step;
+                    }
+                    rows *= self.axes[i].step;
+                }
+            }
+        }
+        self.tables = self.empty_tables()?;
+        Ok(())
+    }
+}
+
+impl PairSums for DevicePass {
+    fn block_length(&self) -> usize {
+        let fewest = self.axes.iter().map(|axis| axis.count).min().unwrap_or(1);
+        fewest * ROW_POINTS
+    }
+
+    fn add(&mut self, block: &Block, weights: &[f64], sums: &mut [PairTable]) -> Result<(), SolveError> {
         let largest = weights.iter().copied().fold(0.0, f64::max);
         if largest == 0.0 {
             return Ok(());
         }
         if self.unit.is_none_or(|unit| largest >= unit) {
-            self.drain(sums)?;
+            self.drain_sums(sums)?;
             self.unit = Some(largest / HEADROOM);
         }
         let unit = self.unit.unwrap_or(1.0);
@@ -128,44 +161,11 @@ impl DevicePass {
         Ok(())
     }
 
-    /// Adds what the device has summed up to `sums`, and starts from zero.
-    pub(super) fn drain(&mut self, sums: &mut [PairTable]) -> Result<(), DeviceError> {
-        let Some(unit) = self.unit.take() else {
-            return Ok(());
-        };
-        if let Some(before) = self.under_way.take() {
-            self.gpu.finish(before)?;
-        }
-        let (size, width) = (self.size, row_width(self.size - 1));
-        for ((i, j), (table, sums)) in self.pairs().zip(self.tables.iter().zip(sums)) {
-            let PairTable::Double(sums) = sums else {
-                continue;
-            };
-            let bytes = 8 * self.numbers((i, j));
-            let Some(readback) = self.gpu.submit(&[], Some((table, bytes)))? else {
-                continue;
-            };
-            let numbers: Vec<u64> = bytemuck::pod_collect_to_vec(&self.gpu.finish(readback)?[..bytes]);
-            for (cell, sums) in numbers
-                .chunks_exact(size * size)
-                .zip(sums.chunks_exact_mut(size * width))
-            {
-                let mut rows = unit / PLACES;
-                for (row, sums) in cell.chunks_exact(size).zip(sums.chunks_exact_mut(width)) {
-                    let mut scale = rows;
-                    for (&number, sum) in row.iter().zip(sums) {
-                        *sum += number as f64 * scale;
-                        scale *= self.axes[j].step;
-                    }
-                    rows *= self.axes[i].step;
-                }
-            }
-        }
-        self.tables = self.empty_tables()?;
-        Ok(())
+    fn drain(&mut self, sums: &mut [PairTable]) -> Result<(), SolveError> {
+        Ok(self.drain_sums(sums)?)
     }
 
-    pub(super) fn adapter(&self) -> String {
+    fn adapter(&self) -> String {
         self.gpu.report().name.clone()
     }
 }

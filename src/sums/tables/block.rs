@@ -1,59 +1,35 @@
 //! A block of points: where they lie along the axes, sorted by bin, and their sums.
 
+use crate::candidates::AxisBins;
 use crate::error::SolveError;
 use crate::expression::Workspace;
 use crate::loss::{Term, TermTile};
-use crate::points::TILE;
+use crate::points::{TILE, in_parallel};
 use crate::vector::rounded;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The bins of one axis.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AxisBins {
-    /// The lower end of the domain.
-    pub low: f64,
-    /// The width of a bin.
-    pub step: f64,
-    /// How many.
-    pub count: usize,
-}
-
-impl AxisBins {
-    /// The bin of a place and the distance from its left edge, in parts of 2⁻³² of its width.
-    #[inline(always)]
-    pub(super) fn bin(&self, place: u32) -> (usize, u32) {
-        let wide = u64::from(place) * self.count as u64;
-        ((wide >> 32) as usize, wide as u32)
-    }
-
-    /// The left edge of a bin, or the end of the last.
-    pub fn edge(&self, bin: usize) -> f64 {
-        self.low + bin as f64 * self.step
-    }
-}
-
 /// 2³²: places along an axis are whole numbers of this part of its width. That is finer than any sum
 /// over points can tell, and the places of a block fit the second-level cache.
-pub(super) const PLACES: f64 = (1_u64 << 32) as f64;
+pub(crate) const PLACES: f64 = (1_u64 << 32) as f64;
 
 /// The points of a block in the order of their bins along one axis.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Sorted {
+pub(crate) struct Sorted {
     /// The distance from the left edge of the bin, in parts of the bin's width; the point; w a₀.
-    pub(super) points: Vec<(u32, u32, f64)>,
+    pub(crate) points: Vec<(u32, u32, f64)>,
     /// Where each bin begins.
-    pub(super) starts: Vec<u32>,
+    pub(crate) starts: Vec<u32>,
 }
 
 /// The numbers of a block of points, kept from block to block.
 #[derive(Default)]
-pub(super) struct Block {
+pub struct Block {
     /// The place of each point along each axis.
-    pub(super) places: Vec<Vec<u32>>,
-    pub(super) columns: Vec<Vec<f64>>,
+    pub(crate) places: Vec<Vec<u32>>,
+    pub(crate) columns: Vec<Vec<f64>>,
     /// In the order of each axis but the last.
-    pub(super) sorted: Vec<Sorted>,
+    pub(crate) sorted: Vec<Sorted>,
 }
 
 /// One tile's part of a block.
@@ -65,7 +41,7 @@ struct BlockTile<'a> {
 
 impl Block {
     /// Generates the points of a range and finds their places along the axes.
-    pub(super) fn fill(
+    pub(crate) fn fill(
         &mut self,
         term: &Term,
         range: Range<usize>,
@@ -82,16 +58,10 @@ impl Block {
             for ((out, xs), axis) in columns.zip(axes) {
                 find_places(axis, xs, out);
             }
-            Ok(())
+            Ok::<(), SolveError>(())
         };
-        // The first error in the order of the points, whichever thread met one first.
-        let filled: Vec<Result<(), SolveError>> = self
-            .tiles()
-            .into_par_iter()
-            .enumerate()
-            .map_init(Default::default, fill)
-            .collect();
-        filled.into_iter().collect()
+        in_parallel(self.tiles().into_par_iter().enumerate(), fill)?;
+        Ok(())
     }
 
     fn resize(&mut self, axes: usize, columns: usize, length: usize) {
@@ -104,7 +74,7 @@ impl Block {
             .for_each(|column| column.resize(length, 0.0));
     }
 
-    pub(super) fn sort(&mut self, axes: &[AxisBins], weights: usize) {
+    pub(crate) fn sort(&mut self, axes: &[AxisBins], weights: usize) {
         let weights = &self.columns[weights];
         let of_axes = self.places.par_iter().zip(axes);
         self.sorted
@@ -132,7 +102,7 @@ impl Block {
 }
 
 /// Numbers per row of a cell, padded so that vector instructions fit.
-pub(super) fn row_width(power: usize) -> usize {
+pub(crate) fn row_width(power: usize) -> usize {
     (power + 1).next_power_of_two()
 }
 
@@ -173,11 +143,11 @@ impl Sorted {
 }
 
 /// A block seen along two axes: sorted by the bins of the first, the rows of a table.
-pub(super) struct Pair<'a> {
-    pub(super) sorted: &'a Sorted,
-    pub(super) row_unit: f64,
-    pub(super) columns: &'a AxisBins,
-    pub(super) places: &'a [u32],
+pub(crate) struct Pair<'a> {
+    pub(crate) sorted: &'a Sorted,
+    pub(crate) row_unit: f64,
+    pub(crate) columns: &'a AxisBins,
+    pub(crate) places: &'a [u32],
 }
 
 /// So many places are fetched before they are used: many reads under way at once hide the time that
@@ -223,7 +193,7 @@ fn add_pair<const SIZE: usize, const WIDTH: usize>(table: &mut [f64], pair: &Pai
 macro_rules! vector_versions {
     ($($name:ident: $size:literal, $width:literal;)+) => {$(
         #[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-        pub(super) fn $name(table: &mut [f64], pair: &Pair) {
+        pub(crate) fn $name(table: &mut [f64], pair: &Pair) {
             add_pair::<$size, $width>(table, pair);
         }
     )+};
@@ -236,7 +206,7 @@ vector_versions! {
 }
 
 /// The same for any power.
-pub(super) fn add_pair_any(power: usize, table: &mut [f64], pair: &Pair) {
+pub(crate) fn add_pair_any(power: usize, table: &mut [f64], pair: &Pair) {
     let (size, width) = (power + 1, row_width(power));
     let row_length = pair.columns.count * size * width;
     for (bin, row) in table.chunks_exact_mut(row_length).enumerate() {
@@ -256,7 +226,7 @@ pub(super) fn add_pair_any(power: usize, table: &mut [f64], pair: &Pair) {
 }
 
 /// Adds (column) δᵖ to the bins of an axis; `width` is the number of powers.
-pub(super) fn add_axis(sums: &mut [f64], width: usize, axis: &AxisBins, places: &[u32], column: &[f64]) {
+pub(crate) fn add_axis(sums: &mut [f64], width: usize, axis: &AxisBins, places: &[u32], column: &[f64]) {
     let unit = axis.step / PLACES;
     for (&place, &value) in places.iter().zip(column) {
         let (bin, distance) = axis.bin(place);

@@ -1,17 +1,15 @@
 //! One pass over the points: sums per bin and per pair of bins.
 
 use super::block::{
-    AxisBins, Block, PLACES, Pair, add_axis, add_pair_1, add_pair_2, add_pair_3, add_pair_any, row_width,
+    Block, PLACES, Pair, add_axis, add_pair_1, add_pair_2, add_pair_3, add_pair_any, row_width,
 };
-use super::device::DevicePass;
 use super::file::TableStore;
+use crate::candidates::AxisBins;
 use crate::error::SolveError;
-use crate::gpu::Gpu;
 use crate::loss::{DensityLayout, Term};
 use crate::points::TILE;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 /// Points per block of the pass. All tables together are far larger than any cache and go through it
 /// once per block; sorted by bin, thousands of points share a row of a table while it is there.
@@ -29,7 +27,7 @@ pub struct MomentTables {
     /// The bins of each axis.
     pub axes: Vec<AxisBins>,
     /// Per pair i < j: Σ w a₀ δᵢᵖ δⱼ^q with p, q ≤ k, for bin of i, bin of j, p, q (rows of q padded).
-    pub(super) pairs: Vec<PairTable>,
+    pub(crate) pairs: Vec<PairTable>,
     /// Per axis and bin: Σ w a₀ δᵖ with p ≤ 2k.
     pub values: Vec<Vec<f64>>,
     /// Per axis and bin: Σ w aᵢ δᵖ with p ≤ 2k − 2, aᵢ the coefficient of (∂ᵢu)².
@@ -42,18 +40,34 @@ pub struct MomentTables {
     pub adapter: Option<String>,
 }
 
+/// A device that adds up the sums over pairs of axes.
+pub trait PairSums {
+    /// Points per block: few enough that no invocation's loops get long.
+    fn block_length(&self) -> usize;
+
+    /// Adds a block of points with these weights; `sums` takes what the device has so far if the weights
+    /// outgrow its numbers.
+    fn add(&mut self, block: &Block, weights: &[f64], sums: &mut [PairTable]) -> Result<(), SolveError>;
+
+    /// Adds what the device has summed up to `sums`, and starts from zero.
+    fn drain(&mut self, sums: &mut [PairTable]) -> Result<(), SolveError>;
+
+    /// Its name.
+    fn adapter(&self) -> String;
+}
+
 /// How the pass over the points is made.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub struct PassOptions<'a> {
     /// On which device, if not on the CPU.
-    pub gpu: Option<&'a Arc<Gpu>>,
+    pub device: Option<Box<dyn PairSums>>,
     /// Where the sums are kept on the way, to be taken up from there.
     pub store: Option<&'a TableStore>,
 }
 
 /// The sums of a pair of axes.
 #[derive(Debug, Clone)]
-pub(super) enum PairTable {
+pub enum PairTable {
     /// As the pass makes them, rows padded.
     Double(Vec<f64>),
     /// In short.
@@ -70,7 +84,7 @@ struct Roles {
 }
 
 /// All pairs i < j of d axes, in the order of their tables.
-pub(super) fn axis_pairs(d: usize) -> impl Iterator<Item = (usize, usize)> {
+pub(crate) fn axis_pairs(d: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..d).flat_map(move |i| (i + 1..d).map(move |j| (i, j)))
 }
 
@@ -105,10 +119,7 @@ impl MomentTables {
             return Err(SolveError::Unsupported("moment tables for this equation"));
         };
         let mut tables = Self::empty(power, axes);
-        let mut device = match options.gpu {
-            Some(gpu) => Some(DevicePass::new(Arc::clone(gpu), power, &tables.axes)?),
-            None => None,
-        };
+        let mut device = options.device;
         let count = term.points.len();
         let mut done = options
             .store

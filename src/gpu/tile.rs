@@ -1,11 +1,10 @@
 //! Points and coefficients on a device.
 
-use super::gpu::GpuFailure;
+use super::{Gpu, GpuFailure, Precision, SCORE_BLOCK};
+use crate::error::SolveError;
 use crate::expression::Workspace;
-use crate::gpu::{BLOCK, Gpu, Precision};
 use crate::loss::{Term, TermTile};
-use crate::points::TILE;
-use rayon::prelude::*;
+use crate::points::{TILE, in_parallel};
 use std::ops::Range;
 
 /// A tile's points and coefficients, padded with zeros to whole blocks.
@@ -26,22 +25,18 @@ impl TileBuffers {
         precision: Precision,
         range: Range<usize>,
     ) -> Result<Self, GpuFailure> {
-        let stride = range.len().next_multiple_of(BLOCK);
+        let stride = range.len().next_multiple_of(SCORE_BLOCK);
         let (dimension, columns) = (term.points.dimension(), term.layout().columns());
         let starts: Vec<usize> = range.clone().step_by(TILE).collect();
-        let parts: Vec<Result<TermTile, _>> = starts
-            .into_par_iter()
-            .map_init(Workspace::default, |workspace, start| {
-                let mut tile = TermTile::default();
-                term.fill(start..(start + TILE).min(range.end), workspace, &mut tile)?;
-                Ok(tile)
-            })
-            .collect();
+        let parts: Vec<TermTile> = in_parallel(starts, |workspace: &mut Workspace, start| {
+            let mut tile = TermTile::default();
+            term.fill(start..(start + TILE).min(range.end), workspace, &mut tile)?;
+            Ok::<_, SolveError>(tile)
+        })?;
         let mut points = vec![0.0; dimension * stride];
         let mut data = vec![0.0; columns * stride];
         let mut place = 0;
         for part in parts {
-            let part = part.map_err(GpuFailure::Solve)?;
             let count = part.tile.len();
             for (index, column) in part.tile.coordinates.iter().enumerate() {
                 points[index * stride + place..][..count].copy_from_slice(column);
@@ -61,6 +56,6 @@ impl TileBuffers {
 
     /// How many blocks there are.
     pub(super) fn blocks(&self) -> usize {
-        self.stride / BLOCK
+        self.stride / SCORE_BLOCK
     }
 }

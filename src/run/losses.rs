@@ -1,21 +1,36 @@
-//! Which backend does the sums of a run.
+//! What does the sums of a run. CPU or GPU is decided here and nowhere else.
 
 use super::{BackendChoice, Event, RunOptions};
-use crate::backend::{
-    AnyBackend, AxisBins, CpuBackend, CpuOptions, GpuBackend, GpuOptions, MomentBackend, MomentTables,
-    PassOptions,
-};
+use crate::candidates::AxisBins;
 use crate::domain::Domain;
 use crate::error::SolveError;
-use crate::gpu::{self, Gpu};
+#[cfg(feature = "gpu")]
+use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums};
 use crate::loss::Loss;
 use crate::points::Rule;
 use crate::problem::{DirectionKind, Problem, Purpose};
 use crate::search;
+use crate::sums::{CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, Sums, TableSums};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The GPU of the run, if it has one. CPU or GPU is decided here and nowhere else.
+/// The device of a run: with the feature `gpu` left out there is none.
+#[cfg(not(feature = "gpu"))]
+pub(super) enum Gpu {}
+
+/// Without the feature `gpu` the CPU serves, unless a GPU was asked for.
+#[cfg(not(feature = "gpu"))]
+pub(super) fn open_gpu(_: &Problem, options: &RunOptions) -> Result<Option<Arc<Gpu>>, SolveError> {
+    match options.backend == BackendChoice::Gpu || options.adapter.is_some() {
+        true => Err(SolveError::Unsupported(
+            "a GPU, in a build without the feature `gpu`",
+        )),
+        false => Ok(None),
+    }
+}
+
+/// The GPU of the run, if it has one.
+#[cfg(feature = "gpu")]
 pub(super) fn open_gpu(problem: &Problem, options: &RunOptions) -> Result<Option<Arc<Gpu>>, SolveError> {
     // Finding a GPU takes longer than a small run.
     if options.backend == BackendChoice::Auto && options.adapter.is_none() && is_small(problem)? {
@@ -39,56 +54,75 @@ pub(super) fn open_gpu(problem: &Problem, options: &RunOptions) -> Result<Option
     }
 }
 
-pub(super) fn backend(
+/// The loss of a problem for a purpose, with whatever does its sums.
+pub(super) fn sums(
     problem: &Problem,
     purpose: Purpose,
     gpu: Option<&Arc<Gpu>>,
     options: &RunOptions,
     observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
-) -> Result<Box<AnyBackend>, SolveError> {
+) -> Result<Box<dyn Sums>, SolveError> {
     let loss = problem.loss(problem.settings.neurons, purpose)?;
-    let activation = problem.dictionary.activation;
-    let cpu = CpuOptions {
-        cache_bytes: problem.quadrature.cache_bytes,
-    };
     if let Some((power, axes)) = table_axes(problem, &loss) {
-        let spec = TableSpec { purpose, power, axes };
-        let passes = PassOptions {
+        let spec = TableSpec {
+            purpose,
+            power,
+            axes,
             gpu,
-            store: options.tables.as_ref().filter(|_| purpose == Purpose::Training),
+            options,
         };
-        return Ok(Box::new(moment_backend(problem, loss, spec, passes, observer)?));
+        return Ok(Box::new(table_sums(problem, loss, spec, observer)?));
     }
-    Ok(match gpu {
-        None => Box::new(CpuBackend::new(loss, activation, cpu)?),
-        Some(gpu) => {
-            let options = GpuOptions {
-                precision: options.precision,
-                resident_bytes: problem.quadrature.cache_bytes / 2,
-                cpu,
-            };
-            Box::new(GpuBackend::new(
-                Arc::clone(gpu),
-                loss,
-                &problem.domain,
-                activation,
-                options,
-            )?)
+    match gpu {
+        None => {
+            let sums = CpuSums::new(loss, problem.dictionary.activation, cpu_options(problem))?;
+            Ok(Box::new(sums))
         }
-    })
+        Some(gpu) => Ok(device_sums(problem, loss, gpu, options)),
+    }
+}
+
+fn cpu_options(problem: &Problem) -> CpuOptions {
+    CpuOptions {
+        cache_bytes: problem.quadrature.cache_bytes,
+    }
+}
+
+#[cfg(feature = "gpu")]
+fn device_sums(problem: &Problem, loss: Loss, gpu: &Arc<Gpu>, options: &RunOptions) -> Box<dyn Sums> {
+    let options = GpuOptions {
+        precision: options.precision,
+        resident_bytes: problem.quadrature.cache_bytes,
+        cpu: cpu_options(problem),
+    };
+    let activation = problem.dictionary.activation;
+    Box::new(GpuSums::new(
+        Arc::clone(gpu),
+        loss,
+        &problem.domain,
+        activation,
+        options,
+    ))
+}
+
+#[cfg(not(feature = "gpu"))]
+fn device_sums(_: &Problem, _: Loss, gpu: &Arc<Gpu>, _: &RunOptions) -> Box<dyn Sums> {
+    match **gpu {}
 }
 
 /// Evaluations of a candidate at a point, below which a run is small.
+#[cfg(feature = "gpu")]
 const SMALL_RUN: f64 = 1e10;
 
 /// Whether the CPU is done with a run before a GPU has been found.
+#[cfg(feature = "gpu")]
 fn is_small(problem: &Problem) -> Result<bool, SolveError> {
     let settings = &problem.settings;
     let points = problem.loss(settings.neurons, Purpose::Training)?.points();
     // A sweep takes all candidates of a direction at once.
-    let per_point = match problem.dictionary.activation.relu_power() {
-        Some(_) => problem.dictionary.candidates.min(problem.dimension() * 100),
-        None => super::candidates(problem),
+    let per_point = match problem.dictionary.activation.has_sweep() {
+        true => problem.dictionary.candidates.min(problem.dimension() * 100),
+        false => super::candidates(problem),
     };
     Ok(points as f64 * per_point as f64 * (settings.neurons as f64) < SMALL_RUN)
 }
@@ -114,28 +148,54 @@ pub fn table_axes(problem: &Problem, loss: &Loss) -> Option<(usize, Vec<AxisBins
     fits.then_some((power, axes))
 }
 
-struct TableSpec {
+struct TableSpec<'a> {
     purpose: Purpose,
     power: usize,
     axes: Vec<AxisBins>,
+    gpu: Option<&'a Arc<Gpu>>,
+    options: &'a RunOptions,
 }
 
-fn moment_backend(
+impl TableSpec<'_> {
+    #[cfg(feature = "gpu")]
+    fn device(&self) -> Result<Option<Box<dyn PairSums>>, SolveError> {
+        let Some(gpu) = self.gpu else {
+            return Ok(None);
+        };
+        let pass = DevicePass::new(Arc::clone(gpu), self.power, &self.axes)?;
+        Ok(Some(Box::new(pass)))
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    fn device(&self) -> Result<Option<Box<dyn PairSums>>, SolveError> {
+        match self.gpu {
+            Some(gpu) => match **gpu {},
+            None => Ok(None),
+        }
+    }
+}
+
+fn table_sums(
     problem: &Problem,
     mut loss: Loss,
     spec: TableSpec,
-    options: PassOptions,
     observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
-) -> Result<MomentBackend, SolveError> {
+) -> Result<TableSums, SolveError> {
     let inside = loss.terms.remove(0);
-    let mut pass = |options| {
+    let store = spec
+        .options
+        .tables
+        .as_ref()
+        .filter(|_| spec.purpose == Purpose::Training);
+    let mut pass = |device| {
         let mut on_points = |done, total| observer(&Event::Points { done, total });
+        let options = PassOptions { device, store };
         MomentTables::new(&inside, spec.power, spec.axes.clone(), options, &mut on_points)
     };
-    let (tables, note) = match pass(options) {
+    let (tables, note) = match spec.device().and_then(&mut pass) {
         Err(SolveError::Device(error)) => {
             let note = format!("the pass over the points was done by the CPU, as the device failed: {error}");
-            (pass(PassOptions { gpu: None, ..options })?, Some(note))
+            (pass(None)?, Some(note))
         }
         made => (made?, None),
     };
@@ -146,13 +206,11 @@ fn moment_backend(
     let rest = match loss.terms.is_empty() {
         true => None,
         false => {
-            let cpu = CpuOptions {
-                cache_bytes: problem.quadrature.cache_bytes,
-            };
-            Some(CpuBackend::new(loss, problem.dictionary.activation, cpu)?)
+            let activation = problem.dictionary.activation;
+            Some(CpuSums::new(loss, activation, cpu_options(problem))?)
         }
     };
-    Ok(MomentBackend::new(tables, inside.points.len(), rest).with_notes(note))
+    Ok(TableSums::new(tables, inside.points.len(), rest).with_notes(note))
 }
 
 /// With more points than this, candidates without a sweep are first looked at on a part of them: so many …
@@ -165,11 +223,11 @@ pub(super) fn scout(
     problem: &Problem,
     gpu: Option<&Arc<Gpu>>,
     options: &RunOptions,
-) -> Result<Option<Box<AnyBackend>>, SolveError> {
+) -> Result<Option<Box<dyn Sums>>, SolveError> {
     let Rule::MonteCarlo { points, seed } = problem.quadrature.rule else {
         return Ok(None);
     };
-    if points <= SCOUT_POINTS || problem.dictionary.activation.relu_power().is_some() {
+    if points <= SCOUT_POINTS || problem.dictionary.activation.has_sweep() {
         return Ok(None);
     }
     let mut fewer = problem.clone();
@@ -178,5 +236,5 @@ pub(super) fn scout(
         seed,
     };
     let mut unobserved = |_: &Event| ControlFlow::Continue(());
-    backend(&fewer, Purpose::Training, gpu, options, &mut unobserved).map(Some)
+    sums(&fewer, Purpose::Training, gpu, options, &mut unobserved).map(Some)
 }

@@ -24,7 +24,10 @@ impl TableStore {
     /// Replaces the file by the sums over the first `done` points.
     pub(super) fn save(&self, tables: &mut MomentTables, done: usize) -> io::Result<()> {
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let mut file = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+        // The prefix is the one that a result directory's clean-up knows.
+        let mut file = tempfile::Builder::new()
+            .prefix(crate::network_file::HALF_WRITTEN)
+            .tempfile_in(directory.unwrap_or(Path::new(".")))?;
         {
             let mut writer = BufWriter::with_capacity(1 << 20, file.as_file_mut());
             writeln!(writer, "{MAGIC}\n{}\n{done}", self.run)?;

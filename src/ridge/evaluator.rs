@@ -1,9 +1,9 @@
 //! The jet of a network at many points.
 
+use super::{SPLINE_FROM, Spline, direct};
 use crate::activation::Activation;
 use crate::network::{Network, ridges};
 use crate::points::Tile;
-use crate::ridge::{SPLINE_FROM, Spline, direct};
 use crate::symbol::Symbol;
 use crate::vector::{add_scaled, set_scaled};
 use std::ops::Range;
@@ -104,13 +104,13 @@ impl Evaluator {
 }
 
 /// Points per block: what is computed for a block and all directions stays in the innermost cache.
-pub const BLOCK: usize = 256;
+pub const POINT_BLOCK: usize = 256;
 
 /// The blocks of a tile.
 pub fn blocks(count: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count)
-        .step_by(BLOCK)
-        .map(move |start| start..(start + BLOCK).min(count))
+        .step_by(POINT_BLOCK)
+        .map(move |start| start..(start + POINT_BLOCK).min(count))
 }
 
 /// t = ω·x at every point of a block.

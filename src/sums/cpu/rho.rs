@@ -1,0 +1,272 @@
+//! Scores: linear functionals at the points, applied to candidates.
+
+use super::field::AtPoints;
+use super::{Channels, CpuSums, RUNS, Scratch};
+use crate::candidates::Candidates;
+use crate::error::SolveError;
+use crate::loss::{Term, TermTile};
+use crate::network::Neuron;
+use crate::ridge::{
+    Evaluator, LineSum, LocalScore, Plan, add_local_sums, blocks, combine, project, sums_per_symbol,
+};
+use crate::sums::{Accuracy, Rho, Scores, Slopes};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// The sums of a group of lines over one run of points take at most this many bytes: they stay in a cache
+/// while points go by, and all runs together take little memory.
+const GROUP_BYTES: usize = 1 << 20;
+/// The same where every group has the points generated anew.
+const STREAMED_GROUP_BYTES: usize = 16 << 20;
+
+/// The memory that the sums of a scan take at most, in bytes.
+pub fn runs_bytes(streamed: bool, sums: usize) -> usize {
+    let group = if streamed {
+        STREAMED_GROUP_BYTES
+    } else {
+        GROUP_BYTES
+    };
+    let windows = rayon::current_num_threads().div_ceil(RUNS);
+    (RUNS * windows).saturating_mul(group.min(sums))
+}
+
+/// [`Rho`] on the CPU.
+pub(crate) struct CpuRho<'a> {
+    sums: &'a CpuSums,
+    recipe: Recipe,
+    /// The channels at every tile, once they were needed and where the points are kept, too.
+    channels: OnceLock<Vec<Channels>>,
+}
+
+/// How channels come about at a tile.
+pub(super) enum Recipe {
+    /// ∇L(u).
+    Gradient(Arc<AtPoints>),
+    /// ∇²L v, at u where that matters.
+    Curvature { at: Option<Arc<AtPoints>>, v: Evaluator },
+    /// ∇L(u), from the [values](crate::sums::PointValues) of u.
+    Values(Vec<f64>),
+}
+
+impl Recipe {
+    fn at(&self, term: &Term, tile: &TermTile, scratch: &mut Scratch) -> Result<Channels, SolveError> {
+        match self {
+            Recipe::Gradient(u) => {
+                let mut jets = u.jets_at(term, tile, scratch).into_owned();
+                term.gradient(tile, &mut jets, &mut scratch.workspace)?;
+                Ok(jets)
+            }
+            Recipe::Curvature { at, v } => {
+                let u = at.as_ref().map(|u| u.values_at(term, tile, scratch));
+                let mut jets = v.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
+                term.curvature(tile, u.as_deref(), &mut jets, &mut scratch.workspace)?;
+                Ok(jets)
+            }
+            Recipe::Values(values) => Ok(term.gradient_from_values(tile, &values[scratch.values.clone()])),
+        }
+    }
+}
+
+impl<'a> CpuRho<'a> {
+    pub(super) fn new(sums: &'a CpuSums, recipe: Recipe) -> Result<Self, SolveError> {
+        let rho = Self {
+            sums,
+            recipe,
+            channels: OnceLock::new(),
+        };
+        // A gradient is asked for more than once.
+        if let Recipe::Gradient(_) = rho.recipe {
+            rho.keep()?;
+        }
+        Ok(rho)
+    }
+
+    /// Computes the channels at all points and keeps them, where the points are kept.
+    fn keep(&self) -> Result<(), SolveError> {
+        if self.sums.kept.is_some() && self.channels.get().is_none() {
+            let channels = self
+                .sums
+                .at_every_tile(|term, tile, scratch| self.recipe.at(term, tile, scratch))?;
+            self.channels.get_or_init(|| channels);
+        }
+        Ok(())
+    }
+
+    /// The channels of each term, where the points are kept.
+    pub(crate) fn columns(&self) -> Result<Option<Vec<Channels>>, SolveError> {
+        self.keep()?;
+        let Some(kept) = self.channels.get() else {
+            return Ok(None);
+        };
+        let terms = self.sums.loss.terms.iter();
+        let mut columns: Vec<Channels> = terms.map(|term| vec![Vec::new(); term.symbols.len()]).collect();
+        for (spec, tile) in self.sums.tiles.iter().zip(kept) {
+            for (column, part) in columns[spec.term].iter_mut().zip(tile) {
+                column.extend_from_slice(part);
+            }
+        }
+        Ok(Some(columns))
+    }
+
+    /// The channels at a tile: as they are kept, or computed.
+    fn at(
+        &self,
+        term: &Term,
+        tile: &TermTile,
+        scratch: &mut Scratch,
+    ) -> Result<Cow<'_, [Vec<f64>]>, SolveError> {
+        Ok(match self.channels.get() {
+            Some(kept) => Cow::Borrowed(&kept[scratch.index]),
+            None => Cow::Owned(self.recipe.at(term, tile, scratch)?),
+        })
+    }
+
+    /// The scores of the neurons' derivative of this order along their line: ∂ᵏ/∂tᵏ σ(±t + b).
+    fn scores_of_derivative(&self, derivative: usize, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let plan = Plan::new(self.sums.activation, along);
+        let group_bytes = match self.sums.kept {
+            Some(_) => GROUP_BYTES,
+            None => STREAMED_GROUP_BYTES,
+        };
+        let groups = plan.groups(group_bytes);
+        if groups.len() > 1 {
+            self.keep()?;
+        }
+        let factors = self.factors(&plan);
+        let runs = self.sums.runs();
+        let mut scores = vec![0.0; plan.count()];
+        // With more threads than runs several groups are at work at once.
+        for window in groups.chunks(rayon::current_num_threads().div_ceil(RUNS)) {
+            let pieces: Vec<(Range<usize>, Range<usize>)> = window
+                .iter()
+                .flat_map(|group| runs.iter().map(|run| (group.clone(), run.clone())))
+                .collect();
+            let sums = self.sums.work(pieces, |scratch, (group, run)| {
+                self.line_sums(&plan, derivative, &factors, group, run, scratch)
+            })?;
+            for (group, sums) in window.iter().zip(sums.chunks(runs.len().max(1))) {
+                let mut total = plan.sums(group.clone());
+                for sums in sums {
+                    total
+                        .iter_mut()
+                        .zip(sums)
+                        .for_each(|(total, sum)| total.merge(sum));
+                }
+                plan.put_scores(group.clone(), &total, &mut scores);
+            }
+        }
+        Ok(scores)
+    }
+
+    /// p_c(ω) for each term, line and symbol.
+    fn factors(&self, plan: &Plan) -> Vec<Vec<Vec<f64>>> {
+        let of_term = |term: &Term| {
+            plan.directions()
+                .map(|omega| term.symbols.iter().map(|symbol| symbol.at(omega)).collect())
+                .collect()
+        };
+        self.sums.loss.terms.iter().map(of_term).collect()
+    }
+
+    /// The sums of a group of lines over one run of points.
+    fn line_sums(
+        &self,
+        plan: &Plan,
+        derivative: usize,
+        factors: &[Vec<Vec<f64>>],
+        group: Range<usize>,
+        run: Range<usize>,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<LineSum>, SolveError> {
+        let mut sums = plan.sums(group.clone());
+        self.sums.visit(run, scratch, |term, tile, scratch| {
+            let rho = self.at(term, tile, scratch)?;
+            let factors = &factors[scratch.term];
+            for block in blocks(tile.tile.len()) {
+                for (line, sum) in group.clone().zip(&mut sums) {
+                    project(plan.omega(line), &tile.tile, block.clone(), &mut scratch.t);
+                    let channels = &mut scratch.channels;
+                    combine(&factors[line], &term.symbols, &rho, block.clone(), channels);
+                    for _ in 0..derivative {
+                        channels.insert(0, Vec::new());
+                    }
+                    plan.add(line, sum, &scratch.t, channels, &mut scratch.sweep);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(sums)
+    }
+
+    /// Slopes in one dimension, by sweeps. The score s is homogeneous in (ω, b), so Euler's
+    /// ω ∂s/∂ω + b ∂s/∂b = k s gives the derivative in ω.
+    fn slopes_on_a_line(&self, power: usize, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
+        let along = Candidates::List(neurons);
+        let values = self.scores_of_derivative(0, along)?;
+        let slopes = self.scores_of_derivative(1, along)?;
+        let scores = neurons.iter().zip(values).zip(slopes);
+        Ok(scores
+            .map(|((neuron, value), slope)| {
+                let omega = neuron.omega[0];
+                let by_bias = slope * omega.signum();
+                let by_omega = (power as f64 * value - neuron.bias * by_bias) / omega;
+                LocalScore {
+                    value,
+                    gradient: vec![by_omega, by_bias],
+                }
+            })
+            .collect())
+    }
+}
+
+impl Rho for CpuRho<'_> {
+    fn scores(&self, along: Candidates, _: Accuracy) -> Result<Scores, SolveError> {
+        self.scores_of_derivative(0, along).map(Scores::exact)
+    }
+
+    fn slopes(&self) -> Option<&dyn Slopes> {
+        Some(self)
+    }
+}
+
+impl Slopes for CpuRho<'_> {
+    fn slopes_at(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
+        let activation = self.sums.activation;
+        let d = neurons.first().map_or(0, |neuron| neuron.omega.len());
+        let on_one_line = d == 1 && neurons.iter().all(|neuron| neuron.omega[0] != 0.0);
+        if let (Some(power), true) = (activation.relu_power(), on_one_line) {
+            return self.slopes_on_a_line(power, neurons);
+        }
+        let terms = &self.sums.loss.terms;
+        let width = |term: &Term| term.symbols.len() * sums_per_symbol(d);
+        // Per term: the sums of every neuron and symbol.
+        let sums = self.sums.reduce(
+            || {
+                let sums = terms.iter().map(|term| vec![0.0; neurons.len() * width(term)]);
+                sums.collect::<Vec<Vec<f64>>>()
+            },
+            |sums, term, tile, scratch| {
+                let rho = self.at(term, tile, scratch)?;
+                let places = sums[scratch.term].chunks_mut(width(term));
+                for (neuron, sums) in neurons.iter().zip(places) {
+                    let of = (activation, neuron);
+                    add_local_sums(of, &term.symbols, &tile.tile, &rho, &mut scratch.t, sums);
+                }
+                Ok(())
+            },
+            |total: &mut Vec<Vec<f64>>, sums| {
+                for (total, sums) in total.iter_mut().zip(sums) {
+                    total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+                }
+            },
+        )?;
+        let mut scores = vec![LocalScore::zero(d); neurons.len()];
+        for (term, sums) in terms.iter().zip(&sums) {
+            for ((score, neuron), sums) in scores.iter_mut().zip(neurons).zip(sums.chunks(width(term))) {
+                score.add(&term.symbols, neuron, sums);
+            }
+        }
+        Ok(scores)
+    }
+}

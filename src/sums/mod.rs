@@ -1,0 +1,196 @@
+//! Sums over the points, as values.
+//!
+//! The algorithms know the points only through three values, each made from the one before and each
+//! staying where the sums are made:
+//!
+//! - [`Sums`]: a loss on its points;
+//! - [`Field`]: a function u at these points, [`Sums::at`];
+//! - [`Rho`]: a linear functional there, ∇L(u) or ∇²L(u) v, whose value at a neuron is the neuron's score.
+//!
+//! Every score, load, Gram entry and loss of the greedy algorithms is one of their reductions.
+
+mod cpu;
+mod tables;
+
+#[cfg(feature = "gpu")]
+pub(crate) use cpu::{CpuField, CpuRho};
+pub use cpu::{CpuOptions, CpuSums, runs_bytes};
+#[cfg(feature = "gpu")]
+pub(crate) use tables::{Block, PLACES, PairTable, Sorted, axis_pairs, row_width};
+pub use tables::{MomentTables, PairSums, PassOptions, TableStore, TableSums};
+
+use crate::activation::Activation;
+use crate::candidates::Candidates;
+use crate::error::SolveError;
+use crate::network::{Network, Neuron};
+pub use crate::ridge::LocalScore;
+use crate::vector::dot;
+use rayon::prelude::*;
+
+/// A loss L on its points, with whatever does the sums over them.
+///
+/// Laws, checked on every implementor by one test suite:
+/// - the gradient is affine in u for a quadratic loss, and its slope is the curvature;
+/// - the curvature is symmetric: ⟨∇²L v, g⟩ = ⟨∇²L g, v⟩;
+/// - the derivative of the risk along g is the gradient's score of g;
+/// - a field that was advanced is the field of the network it then stands for;
+/// - [values](PointValues) have the curvature as their scalar product, and the gradient made from those of u
+///   is ∇L(u);
+/// - [slopes](Slopes) have the values of the scores, and their derivatives are those of that value;
+/// - a grid and the list of its neurons have the same scores, up to the error that comes with them;
+/// - a list is always scored to rounding in double precision: its error is zero.
+pub trait Sums {
+    /// σ of the dictionary.
+    fn activation(&self) -> Activation;
+
+    /// N, over all terms of the loss.
+    fn points(&self) -> usize;
+
+    /// u at the points.
+    fn at<'a>(&'a self, u: &Network) -> Result<Box<dyn Field<'a> + 'a>, SolveError>;
+
+    /// The values of functions at the points, where they are to be had: not where the points were met only
+    /// once, nor where the loss is no square.
+    fn values(&self) -> Option<&dyn PointValues>;
+
+    /// What does the sums and what it has to tell.
+    fn report(&self) -> SumsReport;
+
+    /// ∇L(u).
+    fn gradient<'a>(&'a self, u: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {
+        self.at(u)?.gradient()
+    }
+
+    /// L(u).
+    fn risk(&self, u: &Network) -> Result<f64, SolveError> {
+        self.at(u)?.risk()
+    }
+
+    /// ⟨∇²L v, g⟩ at u = 0 for each g in a list: a column of the Gram matrix.
+    fn gram_column(&self, v: &Neuron, list: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+        let zero = Network::zero(self.activation(), v.omega.len());
+        self.at(&zero)?.curvature(v)?.list_scores(list)
+    }
+}
+
+/// A function u at the points.
+pub trait Field<'a> {
+    /// ρ = ∇L(u).
+    fn gradient(&self) -> Result<Box<dyn Rho + 'a>, SolveError>;
+
+    /// ρ = ∇²L(u) v.
+    fn curvature(&self, v: &Neuron) -> Result<Box<dyn Rho + 'a>, SolveError>;
+
+    /// L(u).
+    fn risk(&self) -> Result<f64, SolveError>;
+
+    /// u ← factor · u + coefficient · g.
+    fn advance(&mut self, factor: f64, g: &Neuron, coefficient: f64) -> Result<(), SolveError>;
+}
+
+/// A linear functional ρ on functions, known by what it does at the points.
+pub trait Rho {
+    /// ⟨ρ, g⟩ for each candidate g.
+    fn scores(&self, along: Candidates, accuracy: Accuracy) -> Result<Scores, SolveError>;
+
+    /// The scores as functions of (ω, b), where they are to be had.
+    fn slopes(&self) -> Option<&dyn Slopes>;
+
+    /// ⟨ρ, g⟩ for each neuron of a list.
+    fn list_scores(&self, list: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+        Ok(self.scores(Candidates::List(list), Accuracy::Full)?.values)
+    }
+}
+
+/// Scores with their derivatives in (ω, b).
+pub trait Slopes {
+    /// Value and slopes at each neuron of a list.
+    fn slopes_at(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError>;
+}
+
+/// Values E(v) of functions at the points, weighted so that ⟨∇²L v, g⟩ = E(v)·E(g).
+///
+/// Where sums are spread over machines each holds its part of E(v): what it does with its own numbers is
+/// up to who asks, products are not.
+pub trait PointValues {
+    /// How many numbers E(v) has.
+    fn length(&self) -> usize;
+
+    /// E(v).
+    fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError>;
+
+    /// ∇L(u), from E(u).
+    fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError>;
+
+    /// The scalar products of E(v) with each column.
+    fn products(&self, columns: &[Vec<f64>], values: &[f64]) -> Vec<f64> {
+        columns.par_iter().map(|column| dot(column, values)).collect()
+    }
+
+    /// |E(v)|².
+    fn square(&self, values: &[f64]) -> f64 {
+        dot(values, values)
+    }
+}
+
+/// In which precision a device scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PrecisionChoice {
+    /// f32 until the scores come near their noise, then f64.
+    #[default]
+    Auto,
+    /// Always f32.
+    F32,
+    /// Always f64.
+    F64,
+}
+
+/// How accurate the scores of a grid need to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accuracy {
+    /// As is fastest: the error comes with the scores.
+    Fast,
+    /// To rounding in double precision.
+    Full,
+}
+
+/// Scores and how far they may be off.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scores {
+    /// One per candidate.
+    pub values: Vec<f64>,
+    /// How far each may be off, beyond the rounding of sums in double precision.
+    pub error: f64,
+}
+
+impl Scores {
+    /// Scores to rounding in double precision.
+    pub fn exact(values: Vec<f64>) -> Self {
+        Self { values, error: 0.0 }
+    }
+}
+
+/// What does the sums, for the run's report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SumsReport {
+    /// `cpu` or `gpu`.
+    pub backend: &'static str,
+    /// The GPU's name.
+    pub adapter: Option<String>,
+    /// In which precision scores are computed.
+    pub precision: &'static str,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+impl SumsReport {
+    /// The CPU, in double precision.
+    pub fn cpu() -> Self {
+        Self {
+            backend: "cpu",
+            adapter: None,
+            precision: "f64",
+            notes: Vec::new(),
+        }
+    }
+}
