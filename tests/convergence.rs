@@ -4,9 +4,10 @@ mod common;
 
 use common::{config, neurons, rate, row, solve};
 use greedy_pde::greedy::Stopped;
-use greedy_pde::problem::{Overrides, Problem};
+use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::report::Report;
 use greedy_pde::run::{RunOptions, run};
+use greedy_pde::sums::{CpuOptions, CpuSums, Sums};
 use std::ops::ControlFlow;
 
 #[test]
@@ -204,4 +205,29 @@ fn every_shipped_problem_is_read_and_its_small_version_runs() {
         seen += 1;
     }
     assert!(seen >= 4);
+}
+
+/// With high powers the loss that is added up neuron by neuron loses digits; what is reported is the network's.
+#[test]
+fn the_loss_reported_is_that_of_the_network() {
+    for power in [2, 7, 8] {
+        let text = format!(
+            "name = \"powers\"\n[domain]\ndimension = 1\n[equation]\ndiffusion = \"1\"\nreaction = \"1\"\n\
+             exact = \"cos(pi*x)\"\n[boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"relu^{power}\"\n\
+             [quadrature]\nrule = \"gauss\"\ncells = 200\n[solver]\nneurons = 16\n"
+        );
+        let problem = Problem::from_toml(&text, "powers", &Overrides::default()).unwrap();
+        let (report, network) = run(&problem, &RunOptions::default(), &mut |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        let loss = problem.loss(16, Purpose::Training).unwrap();
+        let sums = CpuSums::new(loss, network.activation, CpuOptions::default()).unwrap();
+        let evaluated = sums.risk(&network).unwrap();
+        let reported = report.rows.last().unwrap().loss;
+        assert!(
+            (reported / evaluated - 1.0).abs() < 1e-11,
+            "relu^{power}: {reported} {evaluated}"
+        );
+    }
 }

@@ -101,8 +101,9 @@ impl Rho for DamagedRho<'_> {
         let mut scores = self.0.scores(along, accuracy)?;
         let on_grid = matches!(along, Candidates::Grid(_)) && self.2;
         if (self.1 || on_grid) && scores.values.len() > 2 {
-            let middle = scores.values.len() / 2;
-            scores.values[middle] *= 1.0 + 1e-6;
+            let sizes = scores.values.iter_mut();
+            let largest = sizes.max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap();
+            *largest *= 1.0 + 1e-6;
         }
         Ok(scores)
     }

@@ -133,3 +133,55 @@ fn trained_networks_have_the_gradient_of_their_loss() {
         assert!(first < start && sums.risk(&further).unwrap() < first);
     }
 }
+
+/// −u″ + u³ = 100 sin 3x, u = 0 at both ends, by finite differences and Newton's method.
+fn reference(cells: usize) -> Vec<f64> {
+    let h = 1.0 / cells as f64;
+    let mut u = vec![0.0; cells + 1];
+    for _ in 0..60 {
+        // A tridiagonal system for the correction.
+        let (mut upper, mut rhs) = (vec![0.0; cells + 1], vec![0.0; cells + 1]);
+        for i in 1..cells {
+            let x = i as f64 * h;
+            let residual =
+                (2.0 * u[i] - u[i - 1] - u[i + 1]) / (h * h) + f64::powi(u[i], 3) - 100.0 * (3.0 * x).sin();
+            let diagonal = 2.0 / (h * h) + 3.0 * u[i] * u[i] + upper[i - 1] / (h * h);
+            upper[i] = -1.0 / (h * h) / diagonal;
+            rhs[i] = (-residual + rhs[i - 1] / (h * h)) / diagonal;
+        }
+        let mut correction = 0.0;
+        for i in (1..cells).rev() {
+            correction = rhs[i] - upper[i] * correction;
+            u[i] += correction;
+        }
+    }
+    u
+}
+
+/// A stiff penalty beside a potential used to end after four neurons: the Hessian had no digits left.
+#[test]
+fn a_potential_with_a_stiff_penalty_goes_on() {
+    for (penalty, tolerance) in [("1e-6", 2e-3), ("0.1*n^-2", 5e-2)] {
+        let text = format!(
+            "name = \"stiff\"\n[domain]\ndimension = 1\n[equation]\ndiffusion = \"1\"\npotential = \"u^4/4\"\n\
+             source = \"100*sin(3*x)\"\n[boundary]\ncondition = \"dirichlet\"\npenalty = \"{penalty}\"\n\
+             [dictionary]\nactivation = \"relu^2\"\n[quadrature]\nrule = \"gauss\"\ncells = 500\n\
+             [solver]\nneurons = 48\n"
+        );
+        let problem = Problem::from_toml(&text, "stiff", &Overrides::default()).unwrap();
+        let (report, network) = run(&problem, &RunOptions::default(), &mut |_| {
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert_eq!(report.neurons, 48, "penalty {penalty}");
+        let expected = reference(2000);
+        for i in (0..=2000).step_by(100) {
+            let u = network.value(&[i as f64 / 2000.0]);
+            assert!(
+                (u - expected[i]).abs() < tolerance,
+                "{penalty}: {u} {}",
+                expected[i]
+            );
+        }
+    }
+}

@@ -15,8 +15,8 @@ use crate::loss::Loss;
 use crate::network::{Network, Neuron};
 use crate::ridge::LocalScore;
 use crate::sums::{
-    Accuracy, CpuField, CpuOptions, CpuRho, CpuSums, Field, PointValues, PrecisionChoice, Rho, Scores,
-    Slopes, Sums, SumsReport,
+    Accuracy, CpuField, CpuOptions, CpuRho, CpuSums, CurvatureRoot, Field, PointValues, PrecisionChoice, Rho,
+    Scores, Slopes, Sums, SumsReport,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -204,16 +204,18 @@ impl Sums for GpuSums {
 
 /// Values at the points are the host's: there are no more of them than a machine's memory holds. The
 /// functional that is made from them is scored on the device.
-impl PointValues for GpuSums {
+impl CurvatureRoot for GpuSums {
     fn length(&self) -> usize {
         let terms = self.device.loss().terms.iter();
         terms.map(|term| term.points.len() * term.embedding_width()).sum()
     }
 
     fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError> {
-        PointValues::of(self.cpu()?, v)
+        CurvatureRoot::of(self.cpu()?, v)
     }
+}
 
+impl PointValues for GpuSums {
     fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
         self.from_host(self.cpu()?.gradient_from_values(values_of_u)?)
     }
@@ -267,6 +269,15 @@ impl<'a> Field<'a> for GpuField<'a> {
         match self.sums.on_device(|device| device.risk(&self.u))? {
             Some(risk) => Ok(risk),
             None => self.sums.cpu()?.risk(&self.u),
+        }
+    }
+
+    fn root(&self) -> Option<Box<dyn CurvatureRoot + 'a>> {
+        match (&self.host, self.sums.cpu()) {
+            (Some(host), _) => host.root(),
+            (None, Ok(cpu)) => cpu.field(&self.u).root(),
+            // Whoever asks for its numbers is told why there are none.
+            (None, Err(_)) => None,
         }
     }
 

@@ -181,7 +181,9 @@ impl<'a> Run<'a> {
         let loss_of_zero = training.risk(&network)?;
         let guard = Guard::new(validation, &network, params.start.and_then(|start| start.guard))?;
         let robust = match params.projection {
-            ProjectionKind::Auto => params.stiff && holds_values(training, params.neurons, STIFF_WORK),
+            ProjectionKind::Auto => {
+                params.stiff && holds_values(training, &network, params.neurons, STIFF_WORK)?
+            }
             ProjectionKind::Cholesky => false,
             ProjectionKind::Orthogonal => true,
         };
@@ -191,7 +193,7 @@ impl<'a> Run<'a> {
             params,
             network,
             projection: match training.values() {
-                _ if !params.quadratic => Projection::newton(training),
+                _ if !params.quadratic => Projection::newton(training, robust),
                 Some(values) if robust => Projection::orthogonal(training, values),
                 _ => Projection::cholesky(training),
             },
@@ -336,15 +338,16 @@ impl<'a> Run<'a> {
         self.network.coefficients = std::mem::take(&mut self.before);
     }
 
-    fn can_switch(&self) -> bool {
-        self.params.projection == ProjectionKind::Auto
+    fn can_switch(&self) -> Result<bool, SolveError> {
+        Ok(self.params.projection == ProjectionKind::Auto
             && self.projection.is_cholesky()
-            && holds_values(self.training, self.params.neurons, RESORT_WORK)
+            && holds_values(self.training, &self.network, self.params.neurons, RESORT_WORK)?)
     }
 
     /// From Cholesky's factor to orthogonal values at the points, where memory allows.
     fn switch_to_orthogonal(&mut self) -> Result<(), SolveError> {
-        let Some(values) = self.training.values().filter(|_| self.can_switch()) else {
+        let can = self.can_switch()?;
+        let Some(values) = self.training.values().filter(|_| can) else {
             return Ok(());
         };
         let mut projection = Projection::orthogonal(self.training, values);
@@ -384,11 +387,12 @@ impl<'a> Run<'a> {
     }
 }
 
-fn holds_values(sums: &dyn Sums, neurons: usize, work: f64) -> bool {
-    sums.values().is_some_and(|values| {
-        let numbers = values.length().saturating_mul(neurons);
+/// Whether values at the points are to be had, and may be held for so many neurons.
+fn holds_values(sums: &dyn Sums, u: &Network, neurons: usize, work: f64) -> Result<bool, SolveError> {
+    Ok(sums.at(u)?.root().is_some_and(|root| {
+        let numbers = root.length().saturating_mul(neurons);
         numbers <= ORTHOGONAL_BYTES / 8 && numbers as f64 * neurons as f64 <= work
-    })
+    }))
 }
 
 fn key(neuron: &Neuron) -> Vec<u64> {

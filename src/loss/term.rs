@@ -368,6 +368,30 @@ impl Term {
         }
     }
 
+    /// The same at u, where the density is not quadratic: ⟨∇²L(u) v, g⟩ = embed_at(u, v) · embed_at(u, g).
+    pub fn embed_at(
+        &self,
+        tile: &TermTile,
+        u: Option<&[f64]>,
+        jets: &[Vec<f64>],
+        workspace: &mut Workspace,
+    ) -> Result<Vec<f64>, SolveError> {
+        let mut rows = self.embed(tile, jets);
+        let bend = match u {
+            Some(u) => self.potential_column(tile, u, 2, workspace)?,
+            None => None,
+        };
+        if let (Some(bend), Kind::Energy { quadratic, .. }) = (bend, &self.kind) {
+            // The first symbol is u itself.
+            let a = &tile.columns[quadratic[0]];
+            let values = rows.iter_mut().zip(&jets[0]).zip(&tile.tile.weights);
+            for ((((row, v), w), a), f) in values.zip(a).zip(&bend) {
+                *row = v * ((a + f) * w).max(0.0).sqrt();
+            }
+        }
+        Ok(rows)
+    }
+
     /// Channels of the gradient at a u that is known by its [embedding](Self::embed).
     pub fn gradient_from_values(&self, tile: &TermTile, values: &[f64]) -> Vec<Vec<f64>> {
         let weights = &tile.tile.weights;

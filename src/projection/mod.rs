@@ -61,9 +61,9 @@ impl<'a> Projection<'a> {
         Self::new(sums, Way::Orthogonal(Orthogonal::default(), values))
     }
 
-    /// By Newton's method.
-    pub fn newton(sums: &'a dyn Sums) -> Self {
-        Self::new(sums, Way::Newton(Newton::default()))
+    /// By Newton's method, with the Hessian factored from orthogonal values at the points if `by_values`.
+    pub fn newton(sums: &'a dyn Sums, by_values: bool) -> Self {
+        Self::new(sums, Way::Newton(Newton::new(by_values)))
     }
 
     fn new(sums: &'a dyn Sums, way: Way<'a>) -> Self {

@@ -1,9 +1,10 @@
 //! The best coefficients where the loss is not quadratic.
 
-use super::Addition;
+use super::{Addition, Orthogonal};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::sums::Sums;
+use crate::vector::dot;
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 /// Hessians per neuron, at most, where an older one does not serve.
@@ -24,16 +25,45 @@ const HALVINGS: usize = 30;
 ///
 /// u moves little from neuron to neuron, so the Hessian at an earlier u, with a column for each neuron that
 /// came since, serves as well: steps are cheap, and one Hessian lasts for many neurons.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub struct Newton {
     /// The coefficients after each neuron.
     history: Vec<Vec<f64>>,
     /// Twice what each took off the loss at zero.
     explained: Vec<f64>,
-    /// Column j up to its diagonal of the Hessian in use when neuron j came.
-    columns: Vec<Vec<f64>>,
     /// Earlier networks with their Hessians; the last one is in use.
-    bases: Vec<(Network, DMatrix<f64>)>,
+    bases: Vec<Base>,
+    /// Whether Hessians are factored from values at the points, which keeps twice the digits: a stiff penalty
+    /// needs them.
+    by_values: bool,
+}
+
+/// The Hessian at some u, for the neurons of u and those that came since.
+struct Base {
+    u: Network,
+    hessian: Hessian,
+}
+
+enum Hessian {
+    /// At the neurons of u; then, for each that came since, its column up to the diagonal.
+    Matrix(DMatrix<f64>, Vec<Vec<f64>>),
+    /// As a triangular factor, from orthogonalised values.
+    Values(Orthogonal),
+}
+
+/// A Hessian that equations can be solved with.
+enum Factor<'a> {
+    Matrix(Cholesky<f64, Dyn>),
+    Values(&'a Orthogonal),
+}
+
+impl Factor<'_> {
+    fn solve(&self, v: &[f64]) -> Vec<f64> {
+        match self {
+            Factor::Matrix(factor) => factor.solve(&DVector::from_column_slice(v)).data.into(),
+            Factor::Values(factor) => factor.solve(v),
+        }
+    }
 }
 
 /// A way down that ended.
@@ -45,6 +75,15 @@ enum Descent {
 }
 
 impl Newton {
+    /// With Hessians factored from values at the points, if `by_values`, where there is a
+    /// [root](crate::sums::Field::root).
+    pub fn new(by_values: bool) -> Self {
+        Self {
+            by_values,
+            ..Self::default()
+        }
+    }
+
     /// The coefficients found last.
     pub fn coefficients(&self) -> Vec<f64> {
         self.history.last().cloned().unwrap_or_default()
@@ -69,9 +108,11 @@ impl Newton {
     pub fn pop(&mut self) {
         self.history.pop();
         self.explained.pop();
-        self.columns.pop();
         let n = self.len();
-        self.bases.retain(|(base, _)| base.len() <= n);
+        self.bases.retain(|base| base.u.len() <= n);
+        for base in &mut self.bases {
+            base.pop_to(n);
+        }
     }
 
     /// Finds the coefficients for the neurons of u and one more.
@@ -79,55 +120,135 @@ impl Newton {
         let zero = Network::zero(u.activation, u.dimension);
         let mut u = u.clone();
         u.coefficients = self.coefficients();
+        if self.bases.is_empty() {
+            self.bases.extend(Base::new(sums, zero.clone(), self.by_values)?);
+        }
+        let added = self.extend(sums, &u, neuron)?;
+        if added != Addition::Added {
+            return Ok(added);
+        }
         u = u.advanced(1.0, neuron, 0.0);
         let n = u.len();
         let loss_of_zero = sums.risk(&zero)?;
         let before = sums.risk(&u)?;
         let mut loss = before;
-        let base = self.bases.last().map_or(&zero, |(base, _)| base);
-        let column = sums.at(base)?.curvature(neuron)?.list_scores(&u.neurons)?;
-        let old = self.old_hessian(&column).cholesky();
         let mut descent = Descent::Unfinished;
-        if let Some(factor) = &old {
-            descent = chords(sums, &mut u, (&mut loss, before), factor, OLD_CHORDS)?;
+        if let Some(factor) = self.bases.last().and_then(Base::factor) {
+            descent = chords(sums, &mut u, (&mut loss, before), &factor, OLD_CHORDS)?;
         }
         let mut hessians = 0;
         while matches!(descent, Descent::Unfinished) && hessians < HESSIANS {
-            let Some(factor) = hessian(sums, &u)?.cholesky() else {
+            let here = Base::new(sums, u.clone(), self.by_values)?;
+            let Some(factor) = here.as_ref().and_then(Base::factor) else {
+                self.retract(n - 1);
                 return Ok(Addition::Dependent { relative_pivot: 0.0 });
             };
             descent = chords(sums, &mut u, (&mut loss, before), &factor, CHORDS)?;
             hessians += 1;
         }
         if n.is_multiple_of(REFRESH) || n < REFRESH {
-            self.bases.push((u.clone(), hessian(sums, &u)?));
+            self.bases.extend(Base::new(sums, u.clone(), self.by_values)?);
             // Neurons are taken back one by one, never past two Hessians.
-            if self.bases.len() > 2 && n > REFRESH {
-                self.bases.remove(0);
+            if n > REFRESH {
+                self.bases.drain(..self.bases.len().saturating_sub(2));
             }
         }
-        self.columns.push(column);
         self.history.push(u.coefficients);
         self.explained.push(2.0 * (loss_of_zero - loss));
         Ok(Addition::Added)
     }
 
-    /// The Hessian at the last base, in the span of all neurons and of one more.
-    fn old_hessian(&self, newest: &[f64]) -> DMatrix<f64> {
-        let n = newest.len();
-        let mut hessian = DMatrix::zeros(n, n);
-        let whole = self.bases.last().map_or(0, |(base, _)| base.len());
-        if let Some((_, base)) = self.bases.last() {
-            hessian.view_mut((0, 0), (whole, whole)).copy_from(base);
+    /// Adds a neuron to the Hessian in use.
+    fn extend(&mut self, sums: &dyn Sums, u: &Network, neuron: &Neuron) -> Result<Addition, SolveError> {
+        match self.bases.last_mut() {
+            Some(base) => base.extend(sums, u, neuron),
+            None => Ok(Addition::Added),
         }
-        let columns = self.columns[whole..].iter().map(Vec::as_slice);
-        for (j, column) in (whole..n).zip(columns.chain([newest])) {
-            for (i, &product) in column.iter().enumerate() {
-                hessian[(i, j)] = product;
-                hessian[(j, i)] = product;
+    }
+
+    /// Takes what was added back from the Hessian in use.
+    fn retract(&mut self, n: usize) {
+        if let Some(base) = self.bases.last_mut() {
+            base.pop_to(n);
+        }
+    }
+}
+
+impl Base {
+    /// The Hessian at u, for its neurons; none if their values depend on each other there.
+    fn new(sums: &dyn Sums, u: Network, by_values: bool) -> Result<Option<Self>, SolveError> {
+        let field = sums.at(&u)?;
+        let hessian = match field.root().filter(|_| by_values) {
+            Some(root) => {
+                let mut factor = Orthogonal::default();
+                for neuron in &u.neurons {
+                    if factor.try_add(&*root, root.of(neuron)?, 0.0) != Addition::Added {
+                        return Ok(None);
+                    }
+                }
+                Hessian::Values(factor)
+            }
+            None => {
+                let n = u.len();
+                let mut hessian = DMatrix::zeros(n, n);
+                for (i, neuron) in u.neurons.iter().enumerate() {
+                    let column = field.curvature(neuron)?.list_scores(&u.neurons)?;
+                    hessian.set_column(i, &DVector::from_vec(column));
+                }
+                Hessian::Matrix((&hessian + hessian.transpose()) * 0.5, Vec::new())
+            }
+        };
+        drop(field);
+        Ok(Some(Self { u, hessian }))
+    }
+
+    /// Adds a neuron to those of `all`.
+    fn extend(&mut self, sums: &dyn Sums, all: &Network, neuron: &Neuron) -> Result<Addition, SolveError> {
+        let field = sums.at(&self.u)?;
+        match &mut self.hessian {
+            Hessian::Matrix(_, columns) => {
+                let mut list = all.neurons.clone();
+                list.push(neuron.clone());
+                columns.push(field.curvature(neuron)?.list_scores(&list)?);
+                Ok(Addition::Added)
+            }
+            Hessian::Values(factor) => match field.root() {
+                Some(root) => Ok(factor.try_add(&*root, root.of(neuron)?, 0.0)),
+                None => Ok(Addition::Dependent { relative_pivot: 0.0 }),
+            },
+        }
+    }
+
+    /// Takes neurons back until n are left.
+    fn pop_to(&mut self, n: usize) {
+        match &mut self.hessian {
+            Hessian::Matrix(_, columns) => columns.truncate(n - self.u.len()),
+            Hessian::Values(factor) => {
+                while factor.len() > n {
+                    factor.pop();
+                }
             }
         }
-        hessian
+    }
+
+    /// Its factor, if it is positive definite to rounding.
+    fn factor(&self) -> Option<Factor<'_>> {
+        match &self.hessian {
+            Hessian::Values(factor) => Some(Factor::Values(factor)),
+            Hessian::Matrix(base, columns) => {
+                let whole = base.nrows();
+                let n = whole + columns.len();
+                let mut hessian = DMatrix::zeros(n, n);
+                hessian.view_mut((0, 0), (whole, whole)).copy_from(base);
+                for (j, column) in (whole..n).zip(columns) {
+                    for (i, &product) in column.iter().enumerate() {
+                        hessian[(i, j)] = product;
+                        hessian[(j, i)] = product;
+                    }
+                }
+                hessian.cholesky().map(Factor::Matrix)
+            }
+        }
     }
 }
 
@@ -136,13 +257,13 @@ fn chords(
     sums: &dyn Sums,
     u: &mut Network,
     (loss, before): (&mut f64, f64),
-    factor: &Cholesky<f64, Dyn>,
+    factor: &Factor,
     steps: usize,
 ) -> Result<Descent, SolveError> {
     for _ in 0..steps {
-        let gradient = DVector::from_vec(sums.gradient(u)?.list_scores(&u.neurons)?);
+        let gradient = sums.gradient(u)?.list_scores(&u.neurons)?;
         let step = factor.solve(&gradient);
-        let decrement = step.dot(&gradient);
+        let decrement = dot(&step, &gradient);
         if decrement.is_nan() || decrement <= ENOUGH * (before - *loss).max(f64::MIN_POSITIVE) {
             return Ok(Descent::Done);
         }
@@ -154,34 +275,17 @@ fn chords(
     Ok(Descent::Unfinished)
 }
 
-/// ⟨∇²L(u) gᵢ, gⱼ⟩.
-fn hessian(sums: &dyn Sums, u: &Network) -> Result<DMatrix<f64>, SolveError> {
-    let n = u.len();
-    let mut hessian = DMatrix::zeros(n, n);
-    let field = sums.at(u)?;
-    for (i, neuron) in u.neurons.iter().enumerate() {
-        let column = field.curvature(neuron)?.list_scores(&u.neurons)?;
-        hessian.set_column(i, &DVector::from_vec(column));
-    }
-    Ok((&hessian + hessian.transpose()) * 0.5)
-}
-
 /// The coefficients u − t·step with a smaller loss, for the first t = 1, ½, ¼ … that has one.
 fn descend(
     sums: &dyn Sums,
     u: &Network,
-    step: &DVector<f64>,
+    step: &[f64],
     loss: f64,
 ) -> Result<Option<(Vec<f64>, f64)>, SolveError> {
     let mut trial = u.clone();
     let mut part = 1.0;
     for _ in 0..HALVINGS {
-        for ((a, start), s) in trial
-            .coefficients
-            .iter_mut()
-            .zip(&u.coefficients)
-            .zip(step.iter())
-        {
+        for ((a, start), s) in trial.coefficients.iter_mut().zip(&u.coefficients).zip(step) {
             *a = start - part * s;
         }
         // A potential may be too large to be a number that far out.

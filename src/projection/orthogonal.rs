@@ -1,7 +1,7 @@
 //! Orthogonalisation of the neurons' values at the points.
 
 use super::{Addition, Triangle};
-use crate::sums::PointValues;
+use crate::sums::CurvatureRoot;
 use rayon::prelude::*;
 
 /// A neuron is refused when less than this part of its norm is new.
@@ -21,7 +21,7 @@ pub struct Orthogonal {
 
 impl Orthogonal {
     /// Adds a neuron by its embedding.
-    pub fn try_add(&mut self, products_of: &dyn PointValues, mut values: Vec<f64>, score: f64) -> Addition {
+    pub fn try_add(&mut self, products_of: &dyn CurvatureRoot, mut values: Vec<f64>, score: f64) -> Addition {
         let square = products_of.square(&values);
         let mut row = vec![0.0; self.columns.len()];
         for _ in 0..2 {
@@ -81,6 +81,21 @@ impl Orthogonal {
     /// The coefficients of the best approximation.
     pub fn coefficients(&self) -> Vec<f64> {
         self.triangle.coefficients()
+    }
+
+    /// G⁻¹ v.
+    pub fn solve(&self, v: &[f64]) -> Vec<f64> {
+        self.triangle.backward(&self.triangle.forward(v))
+    }
+
+    /// How many neurons there are.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
     }
 
     /// lᵀ G⁻¹ l.

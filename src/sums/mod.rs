@@ -34,8 +34,8 @@ use rayon::prelude::*;
 /// - the curvature is symmetric: ⟨∇²L v, g⟩ = ⟨∇²L g, v⟩;
 /// - the derivative of the risk along g is the gradient's score of g;
 /// - a field that was advanced is the field of the network it then stands for;
-/// - [values](PointValues) have the curvature as their scalar product, and the gradient made from those of u
-///   is ∇L(u);
+/// - [values](CurvatureRoot) have the curvature as their scalar product, and the gradient made from
+///   [those of u](PointValues) is ∇L(u);
 /// - [slopes](Slopes) have the values of the scores, and their derivatives are those of that value;
 /// - a grid and the list of its neurons have the same scores, up to the error that comes with them;
 /// - a list is always scored to rounding in double precision: its error is zero.
@@ -84,6 +84,9 @@ pub trait Field<'a> {
     /// L(u).
     fn risk(&self) -> Result<f64, SolveError>;
 
+    /// A square root of ∇²L(u), where one is to be had.
+    fn root(&self) -> Option<Box<dyn CurvatureRoot + 'a>>;
+
     /// u ← factor · u + coefficient · g.
     fn advance(&mut self, factor: f64, g: &Neuron, coefficient: f64) -> Result<(), SolveError>;
 }
@@ -108,19 +111,16 @@ pub trait Slopes {
     fn slopes_at(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError>;
 }
 
-/// Values E(v) of functions at the points, weighted so that ⟨∇²L v, g⟩ = E(v)·E(g).
+/// Values E(v) of functions at the points, weighted so that ⟨∇²L(u) v, g⟩ = E(v)·E(g).
 ///
 /// Where sums are spread over machines each holds its part of E(v): what it does with its own numbers is
 /// up to who asks, products are not.
-pub trait PointValues {
+pub trait CurvatureRoot {
     /// How many numbers E(v) has.
     fn length(&self) -> usize;
 
     /// E(v).
     fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError>;
-
-    /// ∇L(u), from E(u).
-    fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError>;
 
     /// The scalar products of E(v) with each column.
     fn products(&self, columns: &[Vec<f64>], values: &[f64]) -> Vec<f64> {
@@ -131,6 +131,12 @@ pub trait PointValues {
     fn square(&self, values: &[f64]) -> f64 {
         dot(values, values)
     }
+}
+
+/// The values of functions under a quadratic loss, from which its gradient follows.
+pub trait PointValues: CurvatureRoot {
+    /// ∇L(u), from E(u).
+    fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError>;
 }
 
 /// In which precision a device scores.

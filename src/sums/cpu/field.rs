@@ -1,12 +1,13 @@
 //! A function at the points.
 
 use super::rho::{CpuRho, Recipe};
+use super::values::CpuRoot;
 use super::{Channels, CpuSums, Scratch};
 use crate::error::SolveError;
 use crate::loss::{Term, TermTile};
 use crate::network::{Network, Neuron};
 use crate::ridge::Evaluator;
-use crate::sums::{Field, Rho};
+use crate::sums::{CurvatureRoot, Field, Rho};
 use crate::vector::add_scaled;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -75,15 +76,17 @@ impl<'a> CpuField<'a> {
         CpuRho::new(self.sums, Recipe::Gradient(Arc::clone(&self.u)))
     }
 
+    /// u, where the curvature depends on it.
+    fn where_it_bends(&self) -> Option<Arc<AtPoints>> {
+        (!self.sums.loss.is_quadratic()).then(|| Arc::clone(&self.u))
+    }
+
     /// ∇²L(u) v.
     pub(crate) fn curvature_rho(&self, v: &Neuron) -> Result<CpuRho<'a>, SolveError> {
-        let at = match self.sums.loss.is_quadratic() {
-            true => None,
-            false => {
-                self.keep_values()?;
-                Some(Arc::clone(&self.u))
-            }
-        };
+        let at = self.where_it_bends();
+        if at.is_some() {
+            self.keep_values()?;
+        }
         let v = Evaluator::new(&Network::single(self.sums.activation, v));
         CpuRho::new(self.sums, Recipe::Curvature { at, v })
     }
@@ -131,6 +134,13 @@ impl<'a> Field<'a> for CpuField<'a> {
             },
             |total, sum| *total += sum,
         )
+    }
+
+    fn root(&self) -> Option<Box<dyn CurvatureRoot + 'a>> {
+        Some(Box::new(CpuRoot {
+            sums: self.sums,
+            at: self.where_it_bends(),
+        }))
     }
 
     fn advance(&mut self, factor: f64, g: &Neuron, coefficient: f64) -> Result<(), SolveError> {

@@ -1,36 +1,67 @@
 //! Values of functions at the points.
 
 use super::CpuSums;
+use super::field::AtPoints;
 use super::rho::{CpuRho, Recipe};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::ridge::Evaluator;
-use crate::sums::{PointValues, Rho};
+use crate::sums::{CurvatureRoot, PointValues, Rho};
+use std::sync::Arc;
 
-impl PointValues for CpuSums {
+/// A square root of ∇²L(u).
+pub(super) struct CpuRoot<'a> {
+    pub(super) sums: &'a CpuSums,
+    /// u, where the curvature depends on it.
+    pub(super) at: Option<Arc<AtPoints>>,
+}
+
+impl CurvatureRoot for CpuRoot<'_> {
     fn length(&self) -> usize {
-        self.tiles.last().map_or(0, |spec| spec.values.end)
+        self.sums.values_length()
     }
 
     fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError> {
-        let prepared = Evaluator::new(&Network::single(self.activation, v));
-        self.reduce(
-            Vec::new,
-            |rows: &mut Vec<f64>, term, tile, scratch| {
-                let jets = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
-                rows.extend(term.embed(tile, &jets));
-                Ok(())
-            },
-            |total, rows| total.extend(rows),
-        )
+        self.sums.values_of(v, self.at.as_deref())
+    }
+}
+
+impl CurvatureRoot for CpuSums {
+    fn length(&self) -> usize {
+        self.values_length()
     }
 
+    fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError> {
+        self.values_of(v, None)
+    }
+}
+
+impl PointValues for CpuSums {
     fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
         Ok(Box::new(self.gradient_from_values(values_of_u)?))
     }
 }
 
 impl CpuSums {
+    fn values_length(&self) -> usize {
+        self.tiles.last().map_or(0, |spec| spec.values.end)
+    }
+
+    /// The values of v, weighted by the curvature at u.
+    fn values_of(&self, v: &Neuron, u: Option<&AtPoints>) -> Result<Vec<f64>, SolveError> {
+        let prepared = Evaluator::new(&Network::single(self.activation, v));
+        self.reduce(
+            Vec::new,
+            |rows: &mut Vec<f64>, term, tile, scratch| {
+                let u = u.map(|u| u.values_at(term, tile, scratch));
+                let jets = prepared.jets(&term.symbols, &tile.tile, &mut scratch.evaluation);
+                rows.extend(term.embed_at(tile, u.as_deref(), &jets, &mut scratch.workspace)?);
+                Ok(())
+            },
+            |total, rows| total.extend(rows),
+        )
+    }
+
     /// ∇L(u), from E(u).
     pub(crate) fn gradient_from_values(&self, values_of_u: &[f64]) -> Result<CpuRho<'_>, SolveError> {
         CpuRho::new(self, Recipe::Values(values_of_u.to_vec()))

@@ -19,7 +19,7 @@ pub(crate) use {
     tables::{PairTable, axis_pairs},
 };
 
-use super::{Accuracy, CpuSums, Field, PointValues, Rho, Scores, Slopes, Sums, SumsReport};
+use super::{Accuracy, CpuSums, CurvatureRoot, Field, PointValues, Rho, Scores, Slopes, Sums, SumsReport};
 use crate::activation::Activation;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
@@ -210,6 +210,10 @@ impl<'a> Field<'a> for TableField<'a> {
             Some(rest) => Ok(inside + rest.risk()?),
             None => Ok(inside),
         }
+    }
+
+    fn root(&self) -> Option<Box<dyn CurvatureRoot + 'a>> {
+        None
     }
 
     fn advance(&mut self, factor: f64, g: &Neuron, coefficient: f64) -> Result<(), SolveError> {
