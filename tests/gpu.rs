@@ -10,7 +10,7 @@ use greedy_pde::domain::Region;
 use greedy_pde::gpu::{self, AdapterChoice, DevicePass, Gpu, GpuOptions, GpuSums, Precision};
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::points::{PointSet, Tile};
-use greedy_pde::problem::{Overrides, Problem, Purpose};
+use greedy_pde::problem::{DirectionKind, Overrides, Problem, Purpose};
 use greedy_pde::run::{BackendChoice, RunOptions, run};
 use greedy_pde::sums::{
     Accuracy, CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PrecisionChoice, Sums,
@@ -440,7 +440,7 @@ fn the_same_neurons_as_on_the_cpu() {
 fn small(path: &std::path::Path) -> Problem {
     let sized = |cells, points| {
         let overrides = Overrides {
-            neurons: Some(16),
+            neurons: Some(12),
             cells,
             points,
             ..Overrides::default()
@@ -451,9 +451,15 @@ fn small(path: &std::path::Path) -> Problem {
         .unwrap()
         .dimension();
     let cells = [400, 24, 8][dimension.min(3) - 1];
-    // Enough points for moment tables.
-    let problem = sized(Some(cells), None).or_else(|_| sized(None, Some(1 << 15)));
-    problem.unwrap()
+    let mut problem = sized(Some(cells), None)
+        .or_else(|_| sized(None, Some(1 << 11)))
+        .unwrap();
+    problem.dictionary.candidates = problem.dictionary.candidates.min(16);
+    if problem.dictionary.directions == DirectionKind::Axes {
+        // Enough points for moment tables.
+        return sized(None, Some(1 << 15)).unwrap();
+    }
+    problem
 }
 
 /// The same neurons and figures to rounding, or, where candidates tie to the last digit, figures within 1 %.

@@ -9,8 +9,8 @@ use greedy_pde::error::SolveError;
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::sums::{
-    Accuracy, CpuOptions, CpuSums, Field, MomentTables, PassOptions, PointValues, Rho, Scores, Slopes, Sums,
-    SumsReport, TableSums,
+    Accuracy, CpuOptions, CpuSums, CurvatureRoot, Field, MomentTables, PassOptions, PointValues, Rho, Scores,
+    Slopes, Sums, SumsReport, TableSums,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -89,6 +89,9 @@ impl<'a> Field<'a> for DamagedField<'a> {
     fn risk(&self) -> Result<f64, SolveError> {
         let factor = if self.1 == Damage::Risk { 1.0 + 1e-7 } else { 1.0 };
         Ok(factor * self.0.risk()?)
+    }
+    fn root(&self) -> Option<Box<dyn CurvatureRoot + 'a>> {
+        self.0.root()
     }
     fn advance(&mut self, factor: f64, g: &Neuron, coefficient: f64) -> Result<(), SolveError> {
         let off = if self.1 == Damage::Advance { 1e-6 } else { 0.0 };

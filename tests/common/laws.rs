@@ -124,6 +124,7 @@ pub fn check_laws(sums: &dyn Sums, u: &Network, grid: &Grid) {
     );
 
     check_advance(sums, u);
+    check_root(sums, u);
     check_values(sums, u, &columns, &at_u);
     if let Some(slopes) = rho.slopes() {
         // Where the activation is smooth enough: the test problems have at most two derivatives in the loss.
@@ -156,6 +157,26 @@ fn check_advance(sums: &dyn Sums, u: &Network) {
     }
     let (a, b) = (field.risk().unwrap(), fresh.risk().unwrap());
     assert!((a - b).abs() <= 1e-10 * (a.abs() + b.abs()), "{a} {b}");
+}
+
+/// A square root of the curvature at u, where there is one, quadratic loss or not.
+pub fn check_root(sums: &dyn Sums, u: &Network) {
+    let field = sums.at(u).unwrap();
+    let Some(root) = field.root() else {
+        return;
+    };
+    let (v, g) = (&u.neurons[1], &u.neurons[u.len() - 1]);
+    let values = [root.of(v).unwrap(), root.of(g).unwrap()];
+    assert_eq!(values[0].len(), root.length());
+    let column = field
+        .curvature(v)
+        .unwrap()
+        .list_scores(&[v.clone(), g.clone()])
+        .unwrap();
+    let scale = (column[0] * root.square(&values[1])).sqrt();
+    for (product, expected) in root.products(&values, &values[0]).iter().zip(&column) {
+        assert!(close(*product, *expected, scale), "{product} {expected}");
+    }
 }
 
 /// Values at the points, where there are any.
