@@ -1,6 +1,7 @@
 //! `greedy-pde check`.
 
 use super::{CheckArguments, Failure};
+use crate::cli::streams::{put, tell};
 use greedy_pde::domain::Domain;
 use greedy_pde::points::Rule;
 use greedy_pde::problem::{Algorithm, DirectionKind, Problem, Purpose};
@@ -10,11 +11,11 @@ pub(super) fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
     let problem = Problem::from_path(&arguments.problem.problem, &arguments.problem.overrides())?;
     require_memory(&problem)?;
     for (what, value) in describe(&problem)? {
-        println!("{what:<12} {value}");
+        put!("{what:<12} {value}");
     }
-    println!("{:<12} {}", "time", time(&problem)?);
+    put!("{:<12} {}", "time", time(&problem)?);
     for warning in &problem.warnings {
-        eprintln!("warning: {warning}");
+        tell!("warning: {warning}");
     }
     Ok(())
 }

@@ -1,9 +1,13 @@
 //! `greedy-pde evaluate`: a saved network at listed points.
 
+use super::streams::{failed, tell};
 use super::table::csv_line;
 use super::{EvaluateArguments, Failure};
+use greedy_pde::domain::Domain;
 use greedy_pde::network::Network;
 use greedy_pde::network_file;
+use greedy_pde::problem::{Overrides, Problem};
+use greedy_pde::results::{PROBLEM, SavedRun};
 use greedy_pde::sample::{laplacian, of_network};
 use greedy_pde::symbol::Symbol;
 use std::io::{self, BufWriter, Read, Write};
@@ -13,8 +17,7 @@ use std::path::Path;
 const CHUNK: usize = 1 << 16;
 
 pub(super) fn execute(arguments: &EvaluateArguments) -> Result<(), Failure> {
-    let (network, _) =
-        network_file::load(&arguments.network).map_err(|error| Failure::Input(error.to_string()))?;
+    let Evaluated { network, domain } = Evaluated::load(&arguments.network)?;
     let d = network.dimension;
     let mut header: Vec<String> = (1..=d).map(|i| format!("x{i}")).collect();
     let mut symbols = vec![Symbol::value()];
@@ -27,40 +30,55 @@ pub(super) fn execute(arguments: &EvaluateArguments) -> Result<(), Failure> {
         symbols.push(laplacian(d));
         header.push("laplacian_u".to_string());
     }
-    let points = Points::open(&arguments.points, d)?;
-    let values = |chunk: &[Vec<f64>]| lines(&network, &symbols, chunk);
-    match write(&header.join(","), points, values) {
-        // Whoever reads has had enough, as `head` does.
-        Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(Stop::Output(error)) => Err(Failure::Solve(format!("the values cannot be written: {error}"))),
-        Err(Stop::Input(failure)) => Err(failure),
-        Ok(()) => Ok(()),
-    }
-}
-
-/// Why writing ended.
-enum Stop {
-    Input(Failure),
-    Output(io::Error),
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Stop::Output(error)
-    }
-}
-
-/// Header and values on stdout, chunk by chunk.
-fn write(header: &str, mut points: Points, values: impl Fn(&[Vec<f64>]) -> Vec<String>) -> Result<(), Stop> {
+    let mut points = Points::open(&arguments.points, d)?;
+    let (mut outside, mut all) = (0, 0);
     let mut out = BufWriter::new(io::stdout().lock());
-    writeln!(out, "{header}")?;
-    while let Some(chunk) = points.chunk().map_err(Stop::Input)? {
-        for line in values(&chunk) {
-            writeln!(out, "{line}")?;
+    writeln!(out, "{}", header.join(",")).map_err(failed)?;
+    while let Some(chunk) = points.chunk()? {
+        all += chunk[0].len();
+        outside += domain.as_ref().map_or(0, |domain| count_outside(domain, &chunk));
+        for line in lines(&network, &symbols, &chunk) {
+            writeln!(out, "{line}").map_err(failed)?;
         }
     }
-    out.flush()?;
+    out.flush().map_err(failed)?;
+    if outside > 0 {
+        tell!("warning: {outside} of {all} points are outside the domain: nothing is known about u there");
+    }
     Ok(())
+}
+
+/// A network, and the domain of its problem where it is known.
+struct Evaluated {
+    network: Network,
+    domain: Option<Domain>,
+}
+
+impl Evaluated {
+    /// From a result directory, or from a network's file, whose problem may stand beside it.
+    fn load(path: &Path) -> Result<Self, Failure> {
+        if path.is_dir() {
+            let run = SavedRun::load(path)?;
+            return Ok(Self {
+                network: run.network,
+                domain: Some(run.problem.domain),
+            });
+        }
+        let (network, notes) = network_file::load(path).map_err(|error| Failure::Input(error.to_string()))?;
+        let beside = Problem::from_path(&path.with_file_name(PROBLEM), &Overrides::default()).ok();
+        let domain = beside
+            .filter(|problem| {
+                notes.get("problem") == Some(&problem.name) && problem.dimension() == network.dimension
+            })
+            .map(|problem| problem.domain);
+        Ok(Self { network, domain })
+    }
+}
+
+fn count_outside(domain: &Domain, points: &[Vec<f64>]) -> usize {
+    (0..points[0].len())
+        .filter(|index| !domain.contains(points.iter().map(|x| x[*index])))
+        .count()
 }
 
 /// Points and values, line by line.
@@ -124,14 +142,14 @@ impl Points {
                         .zip(numbers)
                         .for_each(|(column, x)| column.push(x));
                 }
-                // A first line of names is passed over.
-                None if first => {}
+                None if first && is_header(&record, self.dimension) => {}
                 _ => return Err(self.bad_line(&record)),
             }
         }
         Ok((!columns[0].is_empty()).then_some(columns))
     }
 
+    /// An error that shows the line.
     fn bad_line(&self, record: &csv::StringRecord) -> Failure {
         let line = record.position().map_or(0, csv::Position::line);
         let text: Vec<&str> = record.iter().collect();
@@ -145,4 +163,13 @@ impl Points {
             }
         ))
     }
+}
+
+/// Whether a line has a name for each coordinate; what looks like numbers is none.
+fn is_header(record: &csv::StringRecord, dimension: usize) -> bool {
+    let is_name = |field: &str| {
+        let plain = field.trim_matches('"');
+        plain.parse::<f64>().is_err() && plain.starts_with(|c: char| c.is_alphabetic() || c == '_')
+    };
+    record.len() == dimension && record.iter().all(is_name)
 }
