@@ -134,7 +134,7 @@ fn a_large_grid_is_exported_in_little_memory() {
     // 4^10 points: 88 MB of coordinates and values if they were held.
     let shell = format!(
         "ulimit -v {}; exec '{}' export runs/small --format npy --grid 4",
-        250 << 10,
+        100 << 10,
         env!("CARGO_BIN_EXE_greedy-pde")
     );
     let output = std::process::Command::new("sh")

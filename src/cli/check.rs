@@ -66,13 +66,16 @@ fn dictionary(problem: &Problem) -> String {
     let directions = match dictionary.directions {
         DirectionKind::Axes => "ω along the axes".to_string(),
         DirectionKind::Sphere => "|ω| = 1".to_string(),
-        DirectionKind::Box => format!("ω in [{}, {}]^d", dictionary.weights[0], dictionary.weights[1]),
+        DirectionKind::Box => {
+            let [low, high] = dictionary.weights.map(short);
+            format!("ω in [{low}, {high}]^d")
+        }
     };
     format!(
         "{}(ω·x + b) with {directions}, b in [{}, {}]: {} candidates per step{}",
         dictionary.activation,
-        dictionary.bias[0],
-        dictionary.bias[1],
+        short(dictionary.bias[0]),
+        short(dictionary.bias[1]),
         candidates(problem),
         if dictionary.refine {
             ", the best refined by Newton's method"
@@ -120,6 +123,7 @@ fn time(problem: &Problem) -> Result<String, Failure> {
     let seconds = estimated_seconds(problem)?;
     let about = match seconds {
         _ if seconds < 1.0 => "less than a second".to_string(),
+        _ if seconds < 1.5 => "about a second".to_string(),
         _ if seconds < 100.0 => format!("about {seconds:.0} seconds"),
         _ if seconds < 6000.0 => format!("about {:.0} minutes", seconds / 60.0),
         _ => format!("about {:.0} hours", seconds / 3600.0),
@@ -139,6 +143,11 @@ fn domain(domain: &Domain) -> String {
         },
         Domain::Ball { center, radius } => format!("ball of radius {radius} around {center:?}"),
     }
+}
+
+/// A number with four digits: enough to see what it is.
+fn short(number: f64) -> f64 {
+    format!("{number:.3e}").parse().unwrap_or(number)
 }
 
 fn size(bytes: usize) -> String {

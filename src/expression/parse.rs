@@ -271,13 +271,15 @@ impl Chain {
     /// What walks the tree or the graph made from it goes as deep as they are: a long sum that groups to
     /// the left would overflow the stack. Its neighbours are joined instead, until one tree is left.
     fn joined(self, first: Ast) -> Ast {
-        let (direct, inverse) = match self.strength {
-            ADDITIVE => ('+', '-'),
-            _ => ('*', '/'),
+        let (direct, inverse, longest) = match self.strength {
+            ADDITIVE => ('+', '-', LONG_CHAIN),
+            MULTIPLICATIVE => ('*', '/', LONG_CHAIN),
+            // Others cannot be grouped at will.
+            _ => ('*', '/', usize::MAX),
         };
         let mut parts = self.parts;
         let mut left = first;
-        while parts.len() >= LONG_CHAIN {
+        while parts.len() >= longest {
             let mut rest = std::mem::take(&mut parts).into_iter();
             if let Some((operator, right)) = rest.next() {
                 left = join(operator, left, right);

@@ -3,6 +3,7 @@
 mod convergence;
 mod solution;
 
+pub use convergence::extrapolated_loss;
 pub use solution::{along_an_interval, over_a_square};
 
 use crate::network::Network;
