@@ -16,6 +16,7 @@ Examples:
   greedy-pde check my_problem.toml
   greedy-pde evaluate runs/ex1_neumann/network.safetensors points.csv --gradient
   greedy-pde export runs/ex3_energy --format vtk
+  greedy-pde compare runs/first runs/second
   greedy-pde reproduce table01
 
 Exit codes: 0 done, 1 the solve failed, 2 bad input, 130 interrupted (the state is saved).")]
@@ -42,6 +43,8 @@ pub(super) enum Command {
     Export(ExportArguments),
     /// A run as one self-contained HTML page with plots.
     Report(ReportArguments),
+    /// Runs side by side: tables, curves, errors against a file of values.
+    Compare(CompareArguments),
     /// Print a completion script for a shell.
     Completions(CompletionsArguments),
 }
@@ -223,6 +226,32 @@ pub(super) struct ReportArguments {
     /// The directory of a run; of an interrupted one, what it has so far.
     #[arg(value_name = "DIR")]
     pub(super) directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  greedy-pde compare runs/coarse runs/fine --output comparison.html
+  greedy-pde compare runs/mine --reference measured.csv
+
+VALUES.csv has d + 1 numbers per line, the coordinates of a point and the value there, separated by
+commas; a first line of names is passed over.")]
+pub(super) struct CompareArguments {
+    /// The directories of the runs; of interrupted ones, what they have so far.
+    #[arg(value_name = "RUN", required = true)]
+    pub(super) runs: Vec<PathBuf>,
+    /// Errors of the networks against the values in this file.
+    #[arg(long, value_name = "VALUES.csv")]
+    pub(super) reference: Option<PathBuf>,
+    /// Also write a page with the curves together.
+    #[arg(long, value_name = "PAGE.html")]
+    pub(super) output: Option<PathBuf>,
+    /// Overwrite an existing page.
+    #[arg(long)]
+    pub(super) force: bool,
+    /// Print one JSON object on stdout.
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

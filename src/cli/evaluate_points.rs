@@ -1,5 +1,6 @@
 //! `greedy-pde evaluate`: a saved network at listed points.
 
+use super::number_lines::NumberLines;
 use super::streams::{failed, tell};
 use super::table::csv_line;
 use super::{EvaluateArguments, Failure};
@@ -10,11 +11,8 @@ use greedy_pde::problem::{Overrides, Problem};
 use greedy_pde::results::{PROBLEM, SavedRun};
 use greedy_pde::sample::{laplacian, of_network};
 use greedy_pde::symbol::Symbol;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
-
-/// Points that are read before they are evaluated: memory does not grow with the file.
-const CHUNK: usize = 1 << 16;
 
 pub(super) fn execute(arguments: &EvaluateArguments) -> Result<(), Failure> {
     let Evaluated { network, domain } = Evaluated::load(&arguments.network)?;
@@ -30,7 +28,7 @@ pub(super) fn execute(arguments: &EvaluateArguments) -> Result<(), Failure> {
         symbols.push(laplacian(d));
         header.push("laplacian_u".to_string());
     }
-    let mut points = Points::open(&arguments.points, d)?;
+    let mut points = NumberLines::open(&arguments.points, d, "a point")?;
     let (mut outside, mut all) = (0, 0);
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "{}", header.join(",")).map_err(failed)?;
@@ -75,7 +73,8 @@ impl Evaluated {
     }
 }
 
-fn count_outside(domain: &Domain, points: &[Vec<f64>]) -> usize {
+/// How many points are outside.
+pub(super) fn count_outside(domain: &Domain, points: &[Vec<f64>]) -> usize {
     (0..points[0].len())
         .filter(|index| !domain.contains(points.iter().map(|x| x[*index])))
         .count()
@@ -88,88 +87,4 @@ fn lines(network: &Network, symbols: &[Symbol], points: &[Vec<f64>]) -> Vec<Stri
     (0..count)
         .map(|row| csv_line(points.iter().chain(&values), row))
         .collect()
-}
-
-/// Points in a CSV file, chunk by chunk.
-struct Points {
-    name: String,
-    reader: csv::Reader<Box<dyn Read>>,
-    dimension: usize,
-    first: bool,
-}
-
-impl Points {
-    fn open(path: &Path, dimension: usize) -> Result<Self, Failure> {
-        let name = path.display().to_string();
-        let source: Box<dyn Read> = if name == "-" {
-            Box::new(io::stdin())
-        } else {
-            let file = std::fs::File::open(path);
-            Box::new(file.map_err(|error| Failure::Input(format!("{name}: cannot be read: {error}")))?)
-        };
-        let reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .trim(csv::Trim::All)
-            .comment(Some(b'#'))
-            .from_reader(source);
-        Ok(Self {
-            name,
-            reader,
-            dimension,
-            first: true,
-        })
-    }
-
-    /// The next points column by column, if there are any.
-    fn chunk(&mut self) -> Result<Option<Vec<Vec<f64>>>, Failure> {
-        let mut columns = vec![Vec::new(); self.dimension];
-        let mut record = csv::StringRecord::new();
-        while columns[0].len() < CHUNK {
-            let more = self
-                .reader
-                .read_record(&mut record)
-                .map_err(|error| Failure::Input(format!("{}: {error}", self.name)))?;
-            if !more {
-                break;
-            }
-            let numbers: Option<Vec<f64>> = record.iter().map(|field| field.parse().ok()).collect();
-            let first = std::mem::replace(&mut self.first, false);
-            match numbers {
-                Some(numbers) if numbers.len() == self.dimension => {
-                    columns
-                        .iter_mut()
-                        .zip(numbers)
-                        .for_each(|(column, x)| column.push(x));
-                }
-                None if first && is_header(&record, self.dimension) => {}
-                _ => return Err(self.bad_line(&record)),
-            }
-        }
-        Ok((!columns[0].is_empty()).then_some(columns))
-    }
-
-    /// An error that shows the line.
-    fn bad_line(&self, record: &csv::StringRecord) -> Failure {
-        let line = record.position().map_or(0, csv::Position::line);
-        let text: Vec<&str> = record.iter().collect();
-        Failure::Input(format!(
-            "{}:{line}: `{}` is not a point: {} separated by commas are needed",
-            self.name,
-            text.join(","),
-            match self.dimension {
-                1 => "one number".to_string(),
-                d => format!("{d} numbers"),
-            }
-        ))
-    }
-}
-
-/// Whether a line has a name for each coordinate; what looks like numbers is none.
-fn is_header(record: &csv::StringRecord, dimension: usize) -> bool {
-    let is_name = |field: &str| {
-        let plain = field.trim_matches('"');
-        plain.parse::<f64>().is_err() && plain.starts_with(|c: char| c.is_alphabetic() || c == '_')
-    };
-    record.len() == dimension && record.iter().all(is_name)
 }

@@ -3,10 +3,12 @@
 mod arguments;
 mod bench;
 mod check;
+mod compare_runs;
 mod devices;
 mod evaluate_points;
 mod export;
 mod new_file;
+mod number_lines;
 mod paper;
 mod progress;
 mod solve;
@@ -17,8 +19,8 @@ mod write_page;
 pub use arguments::Arguments;
 
 use arguments::{
-    BenchArguments, CheckArguments, Command, DevicesArguments, EvaluateArguments, ExportArguments,
-    ExportFormat, ReportArguments, ReproduceArguments, SolveArguments,
+    BenchArguments, CheckArguments, Command, CompareArguments, DevicesArguments, EvaluateArguments,
+    ExportArguments, ExportFormat, ReportArguments, ReproduceArguments, SolveArguments,
 };
 use clap::CommandFactory;
 use greedy_pde::error::SolveError;
@@ -114,6 +116,7 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
         Command::Reproduce(arguments) => paper::execute(arguments),
         Command::Evaluate(arguments) => evaluate_points::execute(arguments),
         Command::Export(arguments) => export::execute(arguments),
+        Command::Compare(arguments) => compare_runs::execute(arguments),
         Command::Report(arguments) => write_page::execute(arguments),
         Command::Completions(arguments) => {
             let mut script = Vec::new();
