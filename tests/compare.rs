@@ -57,7 +57,13 @@ fn runs_are_compared_in_tables_and_on_a_page() {
     assert!(line.contains(" - |"), "{line}");
     let page = fs::read_to_string(directory.path().join("both.html")).unwrap();
     assert!(page.matches("<svg").count() >= 4 && !page.contains("NaN"));
-    for word in ["short", "long", "against n", "against seconds"] {
+    for word in [
+        "short",
+        "long",
+        "against n",
+        "against seconds",
+        "loss above its lowest limit",
+    ] {
         assert!(page.contains(word), "{word}");
     }
     let again = compare(directory.path(), &["short", "long", "--output", "both.html"]);

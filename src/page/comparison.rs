@@ -1,6 +1,6 @@
 //! Several runs side by side: tables for people and for pages, and their curves together.
 
-use super::{PAGE_STYLE, html_table};
+use super::{PAGE_STYLE, extrapolated_loss, html_table};
 use crate::plot::{Chart, Mark, Picture, STYLE, Scale, Series, escaped};
 use crate::report::{Column, Report, Row};
 use std::collections::BTreeSet;
@@ -35,12 +35,14 @@ pub struct ReferenceErrors {
     pub relative: f64,
 }
 
+const LOSS: &str = "loss";
+
 /// The figures that runs are compared by, the errors first.
 const FIGURES: [Column; 4] = [
     ("L2 error", |row| row.l2),
     ("H1 error", |row| row.h1),
     ("energy error", |row| row.energy),
-    ("loss", |row| Some(row.loss)),
+    (LOSS, |row| Some(row.loss)),
 ];
 
 impl ComparedRun {
@@ -137,7 +139,31 @@ enum Over {
     Seconds,
 }
 
+/// What the losses are measured from: nothing where they are positive or of different problems, else (an energy is negative) the
+/// lowest that any run would end with.
+fn lowest_loss(runs: &[ComparedRun]) -> Option<f64> {
+    let all = || runs.iter().flat_map(|run| &run.report.rows);
+    let same = |run: &ComparedRun| run.report.problem == runs[0].report.problem;
+    if all().all(|row| row.loss > 0.0) || !runs.iter().all(same) {
+        return None;
+    }
+    let limits = runs.iter().filter_map(|run| {
+        let rows = &run.report.rows;
+        extrapolated_loss(rows).or_else(|| rows.last().map(|row| row.loss))
+    });
+    limits.reduce(f64::min)
+}
+
+/// The curves of one figure.
 fn chart(runs: &[ComparedRun], (name, value): Column, over: Over) -> Option<Picture> {
+    let above = match name {
+        LOSS => lowest_loss(runs),
+        _ => None,
+    };
+    let name = match above {
+        Some(_) => "loss above its lowest limit",
+        None => name,
+    };
     let series = runs.iter().enumerate().filter_map(|(index, run)| {
         let points: Vec<(f64, f64)> = run
             .report
@@ -149,8 +175,8 @@ fn chart(runs: &[ComparedRun], (name, value): Column, over: Over) -> Option<Pict
                     Over::Seconds => row.seconds,
                 };
                 // Both axes are logarithmic.
-                let y = value(row).filter(|y| *y > 0.0 && y.is_finite())?;
-                (x > 0.0).then_some((x, y))
+                let y = value(row)? - above.unwrap_or(0.0);
+                (x > 0.0 && y > 0.0 && y.is_finite()).then_some((x, y))
             })
             .collect();
         (!points.is_empty()).then(|| Series {

@@ -1,11 +1,11 @@
 //! What an interrupted run goes on from, in one file.
 
 use super::{ResultsError, history};
-use crate::sums::SumsReport;
 use crate::greedy::{GuardState, State};
 use crate::network::Network;
 use crate::network_file;
 use crate::report::Row;
+use crate::sums::SumsReport;
 use std::path::Path;
 
 /// Where a run was when it was saved.
