@@ -166,7 +166,11 @@ fn a_foreign_or_damaged_checkpoint_is_refused() {
     std::fs::write(directory.path().join("runs/small/checkpoint"), b"rubbish").unwrap();
     let damaged = greedy_pde(directory.path(), &["solve", "problem.toml", "--resume"]);
     assert_eq!(damaged.status.code(), Some(2));
-    assert!(stderr(&damaged).contains("not a network"), "{}", stderr(&damaged));
+    assert!(
+        stderr(&damaged).contains("not a network") && stderr(&damaged).contains("--force"),
+        "{}",
+        stderr(&damaged)
+    );
 }
 
 #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! `greedy-pde devices`.
 
-use super::{DevicesArguments, Failure, table};
+use super::arguments::DevicesArguments;
+use super::{Failure, table};
 use crate::cli::streams::put;
 use greedy_pde::gpu::{self, AdapterChoice};
 

@@ -1,9 +1,11 @@
 //! What users type: commands, exit codes.
 
 mod arguments;
+#[cfg(feature = "gpu")]
 mod bench;
 mod check;
 mod compare_runs;
+#[cfg(feature = "gpu")]
 mod devices;
 mod evaluate_points;
 mod export;
@@ -19,8 +21,8 @@ mod write_page;
 pub use arguments::Arguments;
 
 use arguments::{
-    BenchArguments, CheckArguments, Command, CompareArguments, DevicesArguments, EvaluateArguments,
-    ExportArguments, ExportFormat, ReportArguments, ReproduceArguments, SolveArguments,
+    CheckArguments, Command, CompareArguments, EvaluateArguments, ExportArguments, ExportFormat,
+    ReportArguments, ReproduceArguments, SolveArguments,
 };
 use clap::CommandFactory;
 use greedy_pde::error::SolveError;
@@ -74,6 +76,7 @@ impl From<ResultsError> for Failure {
                 ". Use --resume to go on from it, --force to overwrite it, or --output for another directory"
             }
             ResultsError::InUse(_) => ". Wait for it, or use --output for another directory",
+            ResultsError::DamagedCheckpoint(_) => "; nothing was changed. Use --force to start again",
             ResultsError::NothingToResume(_) => {
                 ". Without --resume a new run begins; --force overwrites what is there"
             }
@@ -111,8 +114,14 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Solve(arguments) => solve::execute(arguments),
         Command::Check(arguments) => check::execute(arguments),
+        #[cfg(feature = "gpu")]
         Command::Bench(arguments) => bench::execute(arguments),
+        #[cfg(feature = "gpu")]
         Command::Devices(arguments) => devices::execute(arguments),
+        #[cfg(not(feature = "gpu"))]
+        Command::Bench(_) | Command::Devices(_) => Err(Failure::Input(
+            "this program was built without the feature `gpu`: everything runs on the CPU".to_string(),
+        )),
         Command::Reproduce(arguments) => paper::execute(arguments),
         Command::Evaluate(arguments) => evaluate_points::execute(arguments),
         Command::Export(arguments) => export::execute(arguments),

@@ -262,7 +262,8 @@ fn holds_a_result(directory: &Path) -> bool {
 
 /// The checkpoint of a directory, if it is a part of the run that is asked for.
 fn checkpoint_of(directory: &Path, problem: &Problem, text: &str) -> Result<Checkpoint, ResultsError> {
-    let checkpoint = Checkpoint::load(&directory.join(CHECKPOINT))?;
+    let checkpoint = Checkpoint::load(&directory.join(CHECKPOINT))
+        .map_err(|error| ResultsError::DamagedCheckpoint(Box::new(error)))?;
     let path = || directory.to_path_buf();
     let differences = differences(&checkpoint.problem, text);
     if !differences.is_empty() {

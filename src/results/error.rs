@@ -20,6 +20,9 @@ pub enum ResultsError {
     /// There is no run to go on from.
     #[error("{}: there is no {CHECKPOINT} to go on from; nothing was changed", .0.display())]
     NothingToResume(PathBuf),
+    /// The checkpoint there cannot be read.
+    #[error("{0}")]
+    DamagedCheckpoint(Box<ResultsError>),
     /// The run there is not a part of the run asked for.
     #[error("{}: belongs to another problem or other settings: {}", path.join(CHECKPOINT).display(), differences.join("; "))]
     OtherProblem {

@@ -81,10 +81,13 @@ pub fn require_memory(problem: &Problem) -> Result<(), SolveError> {
 fn available_memory() -> Option<usize> {
     let mut system = sysinfo::System::new();
     system.refresh_memory();
-    let container = system
-        .cgroup_limits()
-        .map_or(u64::MAX, |limits| limits.free_memory);
-    Some(system.available_memory().min(container) as usize).filter(|bytes| *bytes > 0)
+    if system.available_memory() == 0 {
+        return None;
+    }
+    // What a container has read from disk counts against its limit but is given back when needed.
+    let container = system.cgroup_limits();
+    let container = container.map_or(u64::MAX, |limits| limits.total_memory.saturating_sub(limits.rss));
+    Some(system.available_memory().min(container) as usize)
 }
 
 /// Neurons and points of a trial run.

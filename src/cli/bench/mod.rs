@@ -2,7 +2,8 @@
 
 mod pass;
 
-use super::{BenchArguments, Failure, table};
+use super::arguments::BenchArguments;
+use super::{Failure, table};
 use crate::cli::streams::{put, tell};
 use greedy_pde::activation::Activation;
 use greedy_pde::candidates::{Candidates, Grid, Knots, Line};
