@@ -6,8 +6,9 @@
 //!
 //! The modules, in the order in which they build on each other:
 
-// What a solution is made of.
+// What a solution is made of, and the file it is kept in.
 pub mod activation;
+pub mod atomic_file;
 pub mod network;
 pub mod network_file;
 
@@ -54,3 +55,6 @@ pub mod run;
 pub mod page;
 pub mod plot;
 pub mod sample;
+
+// A run on disk. Nothing above knows of it.
+pub mod results;

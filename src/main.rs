@@ -12,7 +12,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = failure.message() {
-                eprintln!("error: {message}");
+                cli::streams::note(format_args!("error: {message}"));
             }
             ExitCode::from(failure.exit_code())
         }

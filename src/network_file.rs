@@ -1,10 +1,10 @@
 //! Networks on disk, in the safetensors format.
 
 use crate::activation::Activation;
+use crate::atomic_file::write_atomically;
 use crate::network::{Network, Neuron};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::Path;
 
 /// A network file that cannot be written or read.
@@ -26,27 +26,6 @@ pub enum NetworkFileError {
         /// What is wrong.
         reason: String,
     },
-}
-
-/// How half-written files begin; what a killed run leaves of them may be removed.
-pub const HALF_WRITTEN: &str = ".half-written-";
-
-/// Writes a file so that at every moment either the old or the new one is there, whole.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(HALF_WRITTEN);
-    #[cfg(unix)]
-    {
-        // As for any other file the user's mask decides; temporary files are private by default.
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(directory.unwrap_or(Path::new(".")))?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 /// Saves omega (n×d), bias (n) and coefficient (n), with the activation and `notes` beside them.

@@ -1,6 +1,7 @@
 //! What a run has to say: the rows of its table, and everything about how it was made.
 
 use crate::greedy::Stopped;
+use crate::norms::Errors;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The figures after n neurons.
@@ -94,6 +95,18 @@ pub fn table(rows: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
 pub type Column = (&'static str, fn(&Row) -> Option<f64>);
 
 impl Row {
+    /// Whether n is in every report: the powers of two.
+    pub fn is_always_reported(n: usize) -> bool {
+        n.is_power_of_two()
+    }
+
+    /// Notes the errors that were measured.
+    pub fn set_errors(&mut self, errors: &Errors) {
+        self.l2 = Some(errors.l2);
+        self.h1 = Some(errors.h1);
+        self.energy = errors.energy;
+    }
+
     /// The columns after n, in the order of `history.csv`.
     pub const COLUMNS: [Column; 8] = [
         ("l2", |row| row.l2),
@@ -173,6 +186,9 @@ pub struct Seconds {
     /// Errors against the exact solution.
     pub errors: f64,
 }
+
+/// Where coefficient formulas are evaluated.
+pub const COEFFICIENTS: &str = "host f64";
 
 /// The result of a run, as `--json` prints it and `result.json` keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

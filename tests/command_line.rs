@@ -166,7 +166,11 @@ fn a_foreign_or_damaged_checkpoint_is_refused() {
     std::fs::write(directory.path().join("runs/small/checkpoint"), b"rubbish").unwrap();
     let damaged = greedy_pde(directory.path(), &["solve", "problem.toml", "--resume"]);
     assert_eq!(damaged.status.code(), Some(2));
-    assert!(stderr(&damaged).contains("not a network"), "{}", stderr(&damaged));
+    assert!(
+        stderr(&damaged).contains("not a network") && stderr(&damaged).contains("--force"),
+        "{}",
+        stderr(&damaged)
+    );
 }
 
 #[cfg(unix)]
@@ -205,6 +209,42 @@ fn check_says_what_would_be_solved() {
         assert!(text.contains(word), "{word} is not in\n{text}");
     }
     assert!(!directory.path().join("runs").exists());
+}
+
+#[test]
+fn check_rounds_what_it_shows() {
+    let directory = tempfile::tempdir().unwrap();
+    write(
+        directory.path(),
+        &SMALL
+            .replace("dimension = 1", "dimension = 2")
+            .replace("cells = 100", "cells = 5"),
+    );
+    let output = greedy_pde(directory.path(), &["check", "problem.toml"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("b in [-1.414, 1.414]"), "{text}");
+}
+
+#[test]
+fn bench_measures_only_the_dimensions_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = [
+        "bench",
+        "--dimensions",
+        "2",
+        "--points",
+        "1000",
+        "--directions",
+        "1",
+        "--json",
+    ];
+    let output = greedy_pde(directory.path(), &arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let measured = json(&output);
+    assert_eq!(measured["argmax"].as_array().unwrap().len(), 1);
+    assert_eq!(measured["argmax"][0]["dimension"], 2);
+    assert_eq!(measured["pass"].as_array().unwrap().len(), 0);
+    assert!(!stderr(&output).contains("10-D"));
 }
 
 #[test]

@@ -119,3 +119,20 @@ proptest! {
         let _ = parse(&text).and_then(|ast| scope(2).scalar(&mut Graph::new(), &ast));
     }
 }
+
+#[test]
+fn long_chains_keep_their_value() {
+    let value = |text: &str| Scope::default().constant(&parse(text).unwrap()).unwrap();
+    for length in [10, 255, 256, 257, 1000, 20_001] {
+        let sum: String = (1..=length)
+            .map(|k| format!(" {} {k}", if k % 3 == 0 { '+' } else { '-' }))
+            .collect();
+        let expected: i64 = (1..=length).map(|k| if k % 3 == 0 { k } else { -k }).sum();
+        assert_eq!(value(&format!("7{sum}")), (7 + expected) as f64, "{length} terms");
+        let product: String = (1..=length)
+            .map(|k| if k % 3 == 0 { " * 4" } else { " / 2" })
+            .collect();
+        let expected = 3.0 * 2_f64.powi(2 * (length / 3) as i32 - (length - length / 3) as i32);
+        assert_eq!(value(&format!("3{product}")), expected, "{length} factors");
+    }
+}

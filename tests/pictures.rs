@@ -5,6 +5,8 @@
 mod common;
 
 use common::{SMALL, greedy_pde, stderr, write};
+use greedy_pde::page::extrapolated_loss;
+use greedy_pde::results::SavedRun;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -163,7 +165,28 @@ fn a_page_stands_alone_and_can_be_made_again() {
     assert_eq!(std::fs::read_to_string(run.join("report.html")).unwrap(), page);
     let output = greedy_pde(directory.path(), &["report", "nowhere"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("no finished run"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("holds no run"), "{}", stderr(&output));
+}
+
+#[test]
+fn losses_are_shown_above_the_limit_they_tend_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = SavedRun::load(&solved(
+        directory.path(),
+        &SMALL.replace("neurons = 20", "neurons = 32"),
+    ))
+    .unwrap();
+    let limit = extrapolated_loss(&run.history).unwrap();
+    // L(u_n) − L(u) is half the square of the energy norm of the error.
+    let last = run.history.last().unwrap();
+    let left = last.energy.unwrap().powi(2) / 2.0;
+    let estimated = last.loss - limit;
+    assert!(
+        (0.25..4.0).contains(&(estimated / left)),
+        "{estimated:e} is not {left:e}"
+    );
+    let page = std::fs::read_to_string(directory.path().join("runs/small/report.html")).unwrap();
+    assert!(page.contains("loss above its limit") && !page.contains("loss above the last"));
 }
 
 #[test]
@@ -308,7 +331,11 @@ fn exported_grids_hold_the_solution() {
         &["export", "runs/small", "--format", "csv", "--grid", "1000000"],
     );
     assert_eq!(huge.status.code(), Some(2));
-    assert!(stderr(&huge).contains("1e12 points"), "{}", stderr(&huge));
+    assert!(
+        stderr(&huge).contains("1000000000000 points"),
+        "{}",
+        stderr(&huge)
+    );
 }
 
 #[test]

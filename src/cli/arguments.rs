@@ -16,6 +16,7 @@ Examples:
   greedy-pde check my_problem.toml
   greedy-pde evaluate runs/ex1_neumann/network.safetensors points.csv --gradient
   greedy-pde export runs/ex3_energy --format vtk
+  greedy-pde compare runs/first runs/second
   greedy-pde reproduce table01
 
 Exit codes: 0 done, 1 the solve failed, 2 bad input, 130 interrupted (the state is saved).")]
@@ -40,8 +41,10 @@ pub(super) enum Command {
     Evaluate(EvaluateArguments),
     /// The solution of a run on a grid: CSV, NumPy or VTK.
     Export(ExportArguments),
-    /// A finished run as one self-contained HTML page with plots.
+    /// A run as one self-contained HTML page with plots.
     Report(ReportArguments),
+    /// Runs side by side: tables, curves, errors against a file of values.
+    Compare(CompareArguments),
     /// Print a completion script for a shell.
     Completions(CompletionsArguments),
 }
@@ -55,14 +58,14 @@ pub(super) struct ProblemArguments {
     /// Number of neurons.
     #[arg(long, value_name = "N", value_parser = count)]
     pub(super) neurons: Option<usize>,
-    /// Number of points (Halton and Monte Carlo rules).
+    /// Number of points (Halton, lattice and Monte Carlo rules).
     #[arg(long, value_name = "N", value_parser = count)]
     pub(super) points: Option<usize>,
     /// Cells per direction (Gauss rules).
     #[arg(long, value_name = "N", value_parser = count)]
     pub(super) cells: Option<usize>,
     /// Seed of every random choice.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(super) seed: Option<u64>,
 }
 
@@ -138,7 +141,7 @@ pub(super) struct SolveArguments {
     #[command(flatten)]
     pub(super) backend: BackendArguments,
     /// Number of threads (default: all cores).
-    #[arg(long, value_name = "T", value_parser = count)]
+    #[arg(long, value_name = "T", value_parser = threads)]
     pub(super) threads: Option<usize>,
     /// Where results go (default: runs/<problem name>).
     #[arg(long, value_name = "DIR")]
@@ -166,12 +169,13 @@ pub(super) struct SolveArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  greedy-pde evaluate runs/ex3_energy/network.safetensors points.csv --gradient > values.csv
+  greedy-pde evaluate runs/ex3_energy points.csv --gradient > values.csv
 
-POINTS.csv has one point per line, its coordinates separated by commas; a first line of names is passed over.")]
+POINTS.csv has one point per line, its coordinates separated by commas; a first line with d names is
+passed over.")]
 pub(super) struct EvaluateArguments {
-    /// A network as `solve` saves it.
-    #[arg(value_name = "NETWORK")]
+    /// The directory of a run, or a network as `solve` saves it.
+    #[arg(value_name = "DIR|NETWORK")]
     pub(super) network: PathBuf,
     /// The points; - reads them from stdin.
     #[arg(value_name = "POINTS.csv")]
@@ -197,15 +201,15 @@ Examples:
   greedy-pde export runs/ex3_energy --format vtk --grid 200
   greedy-pde export runs/ex1_neumann --format npy --output u.npy")]
 pub(super) struct ExportArguments {
-    /// The directory of a finished run.
+    /// The directory of a run; of an interrupted one, what it has so far.
     #[arg(value_name = "DIR")]
     pub(super) directory: PathBuf,
     /// csv (every dimension), npy (an array u[i, j, …]) or vtk (2-D and 3-D, for ParaView).
     #[arg(long, value_enum, value_name = "csv|npy|vtk")]
     pub(super) format: ExportFormat,
-    /// Grid points in each coordinate, the ends included.
-    #[arg(long, value_name = "N", value_parser = count, default_value = "101")]
-    pub(super) grid: usize,
+    /// Grid points in each coordinate, the ends included (default: 101; fewer above 3-D).
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(super) grid: Option<usize>,
     /// The file to write (default: solution.<format> in DIR).
     #[arg(long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
@@ -219,9 +223,35 @@ pub(super) struct ExportArguments {
 Example:
   greedy-pde report runs/ex3_energy")]
 pub(super) struct ReportArguments {
-    /// The directory of a finished run.
+    /// The directory of a run; of an interrupted one, what it has so far.
     #[arg(value_name = "DIR")]
     pub(super) directory: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  greedy-pde compare runs/coarse runs/fine --output comparison.html
+  greedy-pde compare runs/mine --reference measured.csv
+
+VALUES.csv has d + 1 numbers per line, the coordinates of a point and the value there, separated by
+commas; a first line of names is passed over.")]
+pub(super) struct CompareArguments {
+    /// The directories of the runs; of interrupted ones, what they have so far.
+    #[arg(value_name = "RUN", required = true)]
+    pub(super) runs: Vec<PathBuf>,
+    /// Errors of the networks against the values in this file.
+    #[arg(long, value_name = "VALUES.csv")]
+    pub(super) reference: Option<PathBuf>,
+    /// Also write a page with the curves together.
+    #[arg(long, value_name = "PAGE.html")]
+    pub(super) output: Option<PathBuf>,
+    /// Overwrite an existing page.
+    #[arg(long)]
+    pub(super) force: bool,
+    /// Print one JSON object on stdout.
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -303,11 +333,21 @@ pub(super) struct ReproduceArguments {
     #[command(flatten)]
     pub(super) backend: BackendArguments,
     /// Number of threads (default: all cores).
-    #[arg(long, value_name = "T", value_parser = count)]
+    #[arg(long, value_name = "T", value_parser = threads)]
     pub(super) threads: Option<usize>,
     /// No progress.
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+/// More threads than any machine has cores only get in each other's way, and the system runs out of them.
+const MOST_THREADS: usize = 1024;
+
+fn threads(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        threads if threads <= MOST_THREADS => Ok(threads),
+        _ => Err(format!("at most {MOST_THREADS} threads can be used")),
+    }
 }
 
 /// A whole number of at least 1; 1_000_000 and 1e6 are read, too.

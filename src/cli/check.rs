@@ -1,6 +1,7 @@
 //! `greedy-pde check`.
 
 use super::{CheckArguments, Failure};
+use crate::cli::streams::{put, tell};
 use greedy_pde::domain::Domain;
 use greedy_pde::points::Rule;
 use greedy_pde::problem::{Algorithm, DirectionKind, Problem, Purpose};
@@ -10,11 +11,11 @@ pub(super) fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
     let problem = Problem::from_path(&arguments.problem.problem, &arguments.problem.overrides())?;
     require_memory(&problem)?;
     for (what, value) in describe(&problem)? {
-        println!("{what:<12} {value}");
+        put!("{what:<12} {value}");
     }
-    println!("{:<12} {}", "time", time(&problem)?);
+    put!("{:<12} {}", "time", time(&problem)?);
     for warning in &problem.warnings {
-        eprintln!("warning: {warning}");
+        tell!("warning: {warning}");
     }
     Ok(())
 }
@@ -65,13 +66,16 @@ fn dictionary(problem: &Problem) -> String {
     let directions = match dictionary.directions {
         DirectionKind::Axes => "ω along the axes".to_string(),
         DirectionKind::Sphere => "|ω| = 1".to_string(),
-        DirectionKind::Box => format!("ω in [{}, {}]^d", dictionary.weights[0], dictionary.weights[1]),
+        DirectionKind::Box => {
+            let [low, high] = dictionary.weights.map(short);
+            format!("ω in [{low}, {high}]^d")
+        }
     };
     format!(
         "{}(ω·x + b) with {directions}, b in [{}, {}]: {} candidates per step{}",
         dictionary.activation,
-        dictionary.bias[0],
-        dictionary.bias[1],
+        short(dictionary.bias[0]),
+        short(dictionary.bias[1]),
         candidates(problem),
         if dictionary.refine {
             ", the best refined by Newton's method"
@@ -119,6 +123,7 @@ fn time(problem: &Problem) -> Result<String, Failure> {
     let seconds = estimated_seconds(problem)?;
     let about = match seconds {
         _ if seconds < 1.0 => "less than a second".to_string(),
+        _ if seconds < 1.5 => "about a second".to_string(),
         _ if seconds < 100.0 => format!("about {seconds:.0} seconds"),
         _ if seconds < 6000.0 => format!("about {:.0} minutes", seconds / 60.0),
         _ => format!("about {:.0} hours", seconds / 3600.0),
@@ -138,6 +143,11 @@ fn domain(domain: &Domain) -> String {
         },
         Domain::Ball { center, radius } => format!("ball of radius {radius} around {center:?}"),
     }
+}
+
+/// A number with four digits: enough to see what it is.
+fn short(number: f64) -> f64 {
+    format!("{number:.3e}").parse().unwrap_or(number)
 }
 
 fn size(bytes: usize) -> String {

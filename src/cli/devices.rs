@@ -1,18 +1,20 @@
 //! `greedy-pde devices`.
 
-use super::{DevicesArguments, Failure, table};
+use super::arguments::DevicesArguments;
+use super::{Failure, table};
+use crate::cli::streams::put;
 use greedy_pde::gpu::{self, AdapterChoice};
 
 pub(super) fn execute(arguments: &DevicesArguments) -> Result<(), Failure> {
     let adapters = gpu::list();
     if arguments.json {
         let json = serde_json::to_string(&adapters).map_err(|error| Failure::Solve(error.to_string()))?;
-        println!("{json}");
+        put!("{json}");
         return Ok(());
     }
     if adapters.is_empty() {
-        println!("no adapter: everything runs on the CPU.");
-        println!(
+        put!("no adapter: everything runs on the CPU.");
+        put!(
             "A GPU needs its driver; on Debian `apt-get install mesa-vulkan-drivers` also brings one that runs on the CPU."
         );
         return Ok(());
@@ -43,10 +45,10 @@ pub(super) fn execute(arguments: &DevicesArguments) -> Result<(), Failure> {
             ]
         })
         .collect();
-    println!("{}", table::plain(header, lines));
+    put!("{}", table::plain(header, lines));
     match gpu::choose(&AdapterChoice::default()) {
-        Ok(adapter) => println!("--backend auto takes {}", adapter.get_info().name),
-        Err(_) => println!(
+        Ok(adapter) => put!("--backend auto takes {}", adapter.get_info().name),
+        Err(_) => put!(
             "--backend auto takes the CPU path: a software adapter is slower than it; --backend gpu takes one all the same"
         ),
     }

@@ -1,31 +1,33 @@
 //! What users type: commands, exit codes.
 
 mod arguments;
-mod baselines;
+#[cfg(feature = "gpu")]
 mod bench;
-mod bench_pass;
 mod check;
+mod compare_runs;
+#[cfg(feature = "gpu")]
 mod devices;
-mod evaluate;
+mod evaluate_points;
 mod export;
-mod figures;
-mod output;
+mod new_file;
+mod number_lines;
+mod paper;
 mod progress;
-mod report;
-mod reproduce;
 mod solve;
+pub mod streams;
 mod table;
-mod tables;
+mod write_page;
 
 pub use arguments::Arguments;
 
 use arguments::{
-    BenchArguments, CheckArguments, Command, DevicesArguments, EvaluateArguments, ExportArguments,
-    ExportFormat, ReportArguments, ReproduceArguments, SolveArguments,
+    CheckArguments, Command, CompareArguments, EvaluateArguments, ExportArguments, ExportFormat,
+    ReportArguments, ReproduceArguments, SolveArguments,
 };
 use clap::CommandFactory;
 use greedy_pde::error::SolveError;
 use greedy_pde::problem::ProblemError;
+use greedy_pde::results::ResultsError;
 
 /// Why a command ended without success.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub enum Failure {
     Input(String),
     /// Ctrl-C; the state is saved.
     Interrupted,
+    /// Whoever reads the results has had enough, as `head` does.
+    NobodyReads,
 }
 
 impl Failure {
@@ -43,13 +47,14 @@ impl Failure {
     pub fn message(&self) -> Option<&str> {
         match self {
             Failure::Solve(message) | Failure::Input(message) => Some(message),
-            Failure::Interrupted => None,
+            Failure::Interrupted | Failure::NobodyReads => None,
         }
     }
 
     /// The agreed exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Failure::NobodyReads => 0,
             Failure::Solve(_) => 1,
             Failure::Input(_) => 2,
             Failure::Interrupted => 130,
@@ -60,6 +65,36 @@ impl Failure {
 impl From<ProblemError> for Failure {
     fn from(error: ProblemError) -> Self {
         Failure::Input(error.to_string())
+    }
+}
+
+impl From<ResultsError> for Failure {
+    fn from(error: ResultsError) -> Self {
+        let advice = match &error {
+            ResultsError::Solve(error) => return error.clone().into(),
+            ResultsError::Exists(_) => {
+                ". Use --resume to go on from it, --force to overwrite it, or --output for another directory"
+            }
+            ResultsError::InUse(_) => ". Wait for it, or use --output for another directory",
+            ResultsError::DamagedCheckpoint(_) => "; nothing was changed. Use --force to start again",
+            ResultsError::NothingToResume(_) => {
+                ". Without --resume a new run begins; --force overwrites what is there"
+            }
+            ResultsError::FewerNeurons { .. } => {
+                ". Ask for as many with --neurons, or use --output for another directory"
+            }
+            ResultsError::OtherProblem { .. }
+            | ResultsError::DependsOnNeurons { .. }
+            | ResultsError::OtherVersion { .. } => {
+                "; nothing was changed. Use --output for another directory, or --force to start again"
+            }
+            _ => "",
+        };
+        let message = format!("{error}{advice}");
+        match error.is_failure_of_the_run() {
+            true => Failure::Solve(message),
+            false => Failure::Input(message),
+        }
     }
 }
 
@@ -79,21 +114,28 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Solve(arguments) => solve::execute(arguments),
         Command::Check(arguments) => check::execute(arguments),
+        #[cfg(feature = "gpu")]
         Command::Bench(arguments) => bench::execute(arguments),
+        #[cfg(feature = "gpu")]
         Command::Devices(arguments) => devices::execute(arguments),
-        Command::Reproduce(arguments) => reproduce::execute(arguments),
-        Command::Evaluate(arguments) => evaluate::execute(arguments),
+        #[cfg(not(feature = "gpu"))]
+        Command::Bench(_) | Command::Devices(_) => Err(Failure::Input(
+            "this program was built without the feature `gpu`: everything runs on the CPU".to_string(),
+        )),
+        Command::Reproduce(arguments) => paper::execute(arguments),
+        Command::Evaluate(arguments) => evaluate_points::execute(arguments),
         Command::Export(arguments) => export::execute(arguments),
-        Command::Report(arguments) => report::execute(arguments),
+        Command::Compare(arguments) => compare_runs::execute(arguments),
+        Command::Report(arguments) => write_page::execute(arguments),
         Command::Completions(arguments) => {
-            let mut command = Arguments::command();
+            let mut script = Vec::new();
             clap_complete::generate(
                 arguments.shell,
-                &mut command,
+                &mut Arguments::command(),
                 "greedy-pde",
-                &mut std::io::stdout(),
+                &mut script,
             );
-            Ok(())
+            streams::print(format_args!("{}", String::from_utf8_lossy(&script).trim_end()))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Progress on stderr: a line that moves on a terminal, plain lines elsewhere.
 
+use crate::cli::streams::tell;
 use greedy_pde::error::SolveError;
 use greedy_pde::network::Network;
 use greedy_pde::problem::Problem;
@@ -37,7 +38,7 @@ impl PassLines {
         let left = gone * (total - done) as f64 / done.max(1) as f64;
         let show = tenth > shown && gone + left > LONG;
         if show {
-            eprintln!(
+            tell!(
                 "{} % of {total} points  {gone:.0} s gone, about {left:.0} s left",
                 10 * tenth
             );
@@ -97,7 +98,7 @@ impl ProgressLine {
             ProgressLine::Silent => {}
             ProgressLine::Plain(_) if !reported => {}
             ProgressLine::Plain(_) | ProgressLine::Every(_) => {
-                eprintln!("n = {:5}  {}  {:.1} s", row.n, figures(row), row.seconds)
+                tell!("n = {:5}  {}  {:.1} s", row.n, figures(row), row.seconds)
             }
             ProgressLine::Bar(bar, neurons) => {
                 if bar.length() != Some(*neurons as u64) {

@@ -1,26 +1,21 @@
 //! `greedy-pde solve`.
 
-use super::output::{Existing, Output};
 use super::progress::ProgressLine;
-use super::report::PAGE;
 use super::{Failure, SolveArguments, check, table, use_threads};
+use crate::cli::streams::{put, tell};
 use greedy_pde::error::SolveError;
 use greedy_pde::greedy::Stopped;
 use greedy_pde::problem::{Problem, ProblemError};
 use greedy_pde::report::Report;
-use greedy_pde::run::{Event, RunOptions, run};
+use greedy_pde::results::{Existing, PAGE, ResultDirectory, ResultsError, with_overrides, write_page};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
     use_threads(arguments.threads)?;
-    let path = &arguments.problem.problem;
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| ProblemError::new(&name, format!("cannot be read: {error}")))?;
-    let problem = Problem::from_toml(&text, &name, &arguments.problem.overrides())?;
+    let (problem, text) = load(arguments)?;
     let directory = arguments
         .output
         .clone()
@@ -30,98 +25,94 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
         (_, true) => Existing::Resume,
         _ => Existing::Refuse,
     };
-    let mut output = Output::open(&directory, &problem, &text, existing)?;
-    let options = RunOptions {
-        resume: output.resume.take(),
-        tables: Some(output.tables()),
-        ..arguments.backend.run_options()
-    };
-    if let (Some((state, _)), false) = (&options.resume, arguments.quiet) {
-        eprintln!("going on from {} neurons", state.neurons.len());
+    let mut results = ResultDirectory::open(&directory, &problem, &text, existing)?;
+    if let (Some(neurons), false) = (results.resumed_from(), arguments.quiet) {
+        tell!("going on from {neurons} neurons");
     }
     if arguments.verbose {
         for (what, value) in check::describe(&problem)? {
-            eprintln!("{what:<12} {value}");
+            tell!("{what:<12} {value}");
         }
     }
+    let report = run(arguments, &problem, &mut results, &directory)?;
+    // The page first: whoever reads stdout may have had enough.
+    if !arguments.no_report {
+        write_page(&directory)?;
+    }
+    if !arguments.quiet {
+        report
+            .warnings
+            .iter()
+            .for_each(|warning| tell!("warning: {warning}"));
+        let page = match arguments.no_report {
+            true => String::new(),
+            false => format!("; open {}", directory.join(PAGE).display()),
+        };
+        tell!("results are in {}{page}", directory.display());
+    }
+    print(&report, arguments)
+}
+
+/// The problem, and its text as it is solved.
+fn load(arguments: &SolveArguments) -> Result<(Problem, String), Failure> {
+    let path = &arguments.problem.problem;
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| ProblemError::new(&name, format!("cannot be read: {error}")))?;
+    let overrides = arguments.problem.overrides();
+    let problem = Problem::from_toml(&text, &name, &overrides)?;
+    let text = with_overrides(&text, &name, &overrides)?;
+    Ok((problem, text))
+}
+
+/// Solves the problem, shows how far it is and heeds Ctrl-C.
+fn run(
+    arguments: &SolveArguments,
+    problem: &Problem,
+    results: &mut ResultDirectory,
+    directory: &Path,
+) -> Result<Report, Failure> {
     let interrupted = interrupt_flag();
     let progress = match arguments.verbose {
         true => ProgressLine::every_step(),
         false => ProgressLine::new(problem.settings.neurons, arguments.quiet),
     };
-    let mut failure = None;
-    let result = run(&problem, &options, &mut |event| {
+    let result = results.run(problem, &arguments.backend.run_options(), &mut |event| {
         progress.show(event);
-        let Event::Step(step) = event else {
-            return match interrupted.load(Ordering::Relaxed) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            };
-        };
-        if let Err(error) = output.step(step) {
-            failure = Some(error);
-            return ControlFlow::Break(());
+        match interrupted.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
-        if !interrupted.load(Ordering::Relaxed) {
-            return ControlFlow::Continue(());
-        }
-        failure = output.checkpoint(step.network, step.state).err();
-        ControlFlow::Break(())
     });
     progress.finish();
-    if let Some(failure) = failure {
-        return Err(failure);
-    }
-    if result == Err(SolveError::Interrupted) {
-        eprintln!(
-            "interrupted in the pass over the points; `--resume` goes on from there ({})",
-            directory.display()
-        );
-        return Err(Failure::Interrupted);
-    }
-    let (report, network) = result?;
-    if report.stopped == Stopped::Interrupted {
-        eprintln!(
-            "interrupted at {} neurons; `--resume` goes on from there ({})",
-            network.len(),
-            directory.display()
-        );
-        return Err(Failure::Interrupted);
-    }
-    output.finish(&report, &network)?;
-    print(&report, arguments)?;
-    if !arguments.no_report {
-        super::report::write(&directory)?;
-    }
-    if !arguments.quiet {
-        let page = match arguments.no_report {
-            true => String::new(),
-            false => format!("; open {}", directory.join(PAGE).display()),
-        };
-        eprintln!("results are in {}{page}", directory.display());
-    }
-    Ok(())
+    let place = match &result {
+        Err(ResultsError::Solve(SolveError::Interrupted)) => "in the pass over the points".to_string(),
+        Ok((report, _)) if report.stopped == Stopped::Interrupted => {
+            format!("at {} neurons", report.neurons)
+        }
+        _ => return Ok(result?.0),
+    };
+    tell!(
+        "interrupted {place}; `--resume` goes on from there ({})",
+        directory.display()
+    );
+    Err(Failure::Interrupted)
 }
 
 fn print(report: &Report, arguments: &SolveArguments) -> Result<(), Failure> {
-    if !arguments.quiet {
-        for warning in &report.warnings {
-            eprintln!("warning: {warning}");
-        }
-    }
     if arguments.json {
         let json = serde_json::to_string(report).map_err(|error| Failure::Solve(error.to_string()))?;
-        println!("{json}");
+        put!("{json}");
     } else if !arguments.quiet {
-        println!(
-            "{}: {} neurons, {} points, {} ({})",
+        put!(
+            "{}: {} neurons, {} points, {} ({})\n{}",
             report.problem,
             report.neurons,
             report.points,
             report.adapter.as_deref().unwrap_or(&report.backend),
-            report.precision
+            report.precision,
+            table::of_run(&report.rows)
         );
-        println!("{}", table::of_run(&report.rows));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Syntax tree to graph: names get their meaning, sums are written out.
 
-use super::parse::{Ast, AstKind};
+use super::parse::{Ast, AstKind, LONG_CHAIN};
 use super::{ExpressionError, Function, Graph, MultiIndex, NodeId};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -250,15 +250,19 @@ impl Lowering<'_> {
         if arguments.len() < 2 {
             return Err(wrong_count(name, "two arguments or more", span));
         }
-        let mut result = self.scalar(&arguments[0])?;
-        for argument in &arguments[1..] {
-            let next = self.scalar(argument)?;
-            result = match name {
-                "min" => self.graph.minimum(result, next),
-                _ => self.graph.maximum(result, next),
-            };
+        let values: Lowered<Vec<NodeId>> = arguments.iter().map(|argument| self.scalar(argument)).collect();
+        let mut values = values?;
+        let mut fold = |values: &[NodeId]| {
+            values[1..].iter().fold(values[0], |a, &b| match name {
+                "min" => self.graph.minimum(a, b),
+                _ => self.graph.maximum(a, b),
+            })
+        };
+        // As with long sums: what walks the graph goes as deep as it is.
+        while values.len() > LONG_CHAIN {
+            values = values.chunks(2).map(&mut fold).collect();
         }
-        Ok(result)
+        Ok(fold(&values))
     }
 
     fn series(&mut self, name: &str, arguments: &[Ast], span: &Range<usize>) -> Lowered<NodeId> {

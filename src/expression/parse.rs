@@ -6,6 +6,9 @@ use std::ops::Range;
 /// Deeper nesting than any sensible formula has; bounds the parser's recursion.
 const MAX_DEPTH: usize = 100;
 
+/// Sums and products of more parts than this are balanced; those of fewer group to the left as usual.
+pub(super) const LONG_CHAIN: usize = 256;
+
 /// A syntax tree whose nodes know their place in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ast {
@@ -155,6 +158,7 @@ impl Parser<'_> {
 
     fn operators(&mut self, minimum: u8) -> Result<Ast, ExpressionError> {
         let mut left = self.operand()?;
+        let mut chain = Chain::default();
         while let Some((Token::Symbol(operator), span)) = self.peek() {
             let (strength, right_minimum) = match operator {
                 '+' | '-' => (ADDITIVE, ADDITIVE + 1),
@@ -168,13 +172,13 @@ impl Parser<'_> {
             }
             self.take(&span);
             let right = self.expression(right_minimum)?;
-            let whole = left.span.start..right.span.end;
-            left = Ast {
-                kind: AstKind::Binary(operator, Box::new(left), Box::new(right)),
-                span: whole,
-            };
+            if strength != chain.strength {
+                left = std::mem::take(&mut chain).joined(left);
+                chain.strength = strength;
+            }
+            chain.parts.push((operator, right));
         }
-        Ok(left)
+        Ok(chain.joined(left))
     }
 
     fn operand(&mut self) -> Result<Ast, ExpressionError> {
@@ -251,6 +255,55 @@ impl Parser<'_> {
                 span,
             }),
         }
+    }
+}
+
+/// Operators of one strength with what follows each.
+#[derive(Default)]
+struct Chain {
+    strength: u8,
+    parts: Vec<(char, Ast)>,
+}
+
+impl Chain {
+    /// `first` and all parts as one tree.
+    ///
+    /// What walks the tree or the graph made from it goes as deep as they are: a long sum that groups to
+    /// the left would overflow the stack. Its neighbours are joined instead, until one tree is left.
+    fn joined(self, first: Ast) -> Ast {
+        let (direct, inverse, longest) = match self.strength {
+            ADDITIVE => ('+', '-', LONG_CHAIN),
+            MULTIPLICATIVE => ('*', '/', LONG_CHAIN),
+            // Others cannot be grouped at will.
+            _ => ('*', '/', usize::MAX),
+        };
+        let mut parts = self.parts;
+        let mut left = first;
+        while parts.len() >= longest {
+            let mut rest = std::mem::take(&mut parts).into_iter();
+            if let Some((operator, right)) = rest.next() {
+                left = join(operator, left, right);
+            }
+            while let Some((operator, part)) = rest.next() {
+                parts.push(match rest.next() {
+                    None => (operator, part),
+                    // − a − b is −(a + b), and − a + b is + (b − a).
+                    Some((next, other)) if next == operator => (operator, join(direct, part, other)),
+                    Some((_, other)) if operator == direct => (direct, join(inverse, part, other)),
+                    Some((_, other)) => (direct, join(inverse, other, part)),
+                });
+            }
+        }
+        parts
+            .into_iter()
+            .fold(left, |left, (operator, right)| join(operator, left, right))
+    }
+}
+
+fn join(operator: char, left: Ast, right: Ast) -> Ast {
+    Ast {
+        span: left.span.start.min(right.span.start)..right.span.end.max(left.span.end),
+        kind: AstKind::Binary(operator, Box::new(left), Box::new(right)),
     }
 }
 

@@ -121,8 +121,16 @@ fn losses(history: &[Row]) -> Vec<Series> {
         }
     } else if let Some(&(_, last)) = loss.last() {
         // An energy is negative; what can be shown is how much of it there was still to lose.
-        let above = loss.iter().map(|(n, loss)| (*n, loss - last)).collect();
-        all.push(series("loss above the last", 0, above));
+        let limit = extrapolated_loss(history);
+        let above = loss.iter().map(|(n, loss)| (*n, loss - limit.unwrap_or(last)));
+        let name = match limit {
+            Some(_) => "loss above its limit, extrapolated",
+            None => "loss above the last",
+        };
+        // Measured from the last, the last ones say nothing but how near the end they are.
+        let shown = |n: f64| limit.is_some() || 2.0 * n <= loss[loss.len() - 1].0;
+        let above: Vec<(f64, f64)> = above.filter(|(n, _)| shown(*n)).collect();
+        all.push(series(name, 0, above));
     }
     all.push(series(
         "score of the neuron chosen",
@@ -130,6 +138,20 @@ fn losses(history: &[Row]) -> Vec<Series> {
         points(history, |row| Some(row.score)),
     ));
     all
+}
+
+/// The loss that a run would end with if it went on for ever: what n, n/2 and n/4 neurons leave to lose
+/// shrinks by a constant factor, as it does when the error is a power of n. Where it does not, there is
+/// no telling.
+pub fn extrapolated_loss(history: &[Row]) -> Option<f64> {
+    /// Slower than this, the differences say little about their sum.
+    const SLOWEST: f64 = 0.9;
+    let n = history.last()?.n;
+    let at = |n: usize| history.iter().find(|row| row.n == n).map(|row| row.loss);
+    let (last, half, quarter) = (at(n)?, at(n / 2)?, at(n / 4)?);
+    let factor = (half - last) / (quarter - half);
+    let limit = last - (half - last) * factor / (1.0 - factor);
+    (factor > 0.0 && factor < SLOWEST && limit < last).then_some(limit)
 }
 
 fn points(rows: &[Row], value: fn(&Row) -> Option<f64>) -> Vec<(f64, f64)> {

@@ -1,8 +1,11 @@
 //! A run as one self-contained page: settings, convergence, solution, time, warnings.
 
+mod comparison;
 mod convergence;
 mod solution;
 
+pub use comparison::{ComparedRun, ReferenceErrors, comparison_page, table_by_neurons, table_of_runs};
+pub use convergence::extrapolated_loss;
 pub use solution::{along_an_interval, over_a_square};
 
 use crate::network::Network;
@@ -94,7 +97,7 @@ pub fn page(run: &RunData) -> Page {
         section(heading, &small, "plots small", &mut html);
     }
     section("Convergence", &convergence, "plots", &mut html);
-    error_table(&report.rows, &mut html);
+    html_table(&table(&report.rows), &mut html);
     section("Time", std::slice::from_ref(&time), "plots", &mut html);
     settings(run, &mut html);
     html.push_str("</body></html>\n");
@@ -148,8 +151,7 @@ fn section(heading: &str, pictures: &[Named], class: &str, html: &mut String) {
     html.push_str("</div>\n");
 }
 
-fn error_table(rows: &[Row], html: &mut String) {
-    let (header, lines) = table(rows);
+fn html_table((header, lines): &(Vec<String>, Vec<Vec<String>>), html: &mut String) {
     let cells = |tag: &str, row: &[String]| -> String {
         row.iter()
             .map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell)))
@@ -158,10 +160,10 @@ fn error_table(rows: &[Row], html: &mut String) {
     let _ = writeln!(
         html,
         "<div class=\"scroll\"><table><thead><tr>{}</tr></thead><tbody>",
-        cells("th", &header)
+        cells("th", header)
     );
     for line in lines {
-        let _ = writeln!(html, "<tr>{}</tr>", cells("td", &line));
+        let _ = writeln!(html, "<tr>{}</tr>", cells("td", line));
     }
     html.push_str("</tbody></table></div>\n");
 }

@@ -218,6 +218,16 @@ pub enum Algorithm {
     Rga,
 }
 
+impl Algorithm {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Oga => "oga",
+            Algorithm::Rga => "rga",
+        }
+    }
+}
+
 /// How the best coefficients are computed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]

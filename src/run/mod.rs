@@ -11,9 +11,9 @@ use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, Stat
 use crate::network::Network;
 use crate::norms::ErrorMeter;
 use crate::problem::{Algorithm, DirectionKind, Problem, Purpose};
-use crate::report::{Report, Row, Seconds};
+use crate::report::{COEFFICIENTS, Report, Row, Seconds};
 use crate::search;
-use crate::sums::{PrecisionChoice, TableStore};
+use crate::sums::{PrecisionChoice, SumsReport, TableStore};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -69,6 +69,8 @@ pub struct Progress<'a> {
     pub network: &'a Network,
     /// From which the run can be resumed.
     pub state: &'a State,
+    /// Where the sums are done, as far as it was known at the start.
+    pub place: &'a SumsReport,
     /// Whether all neurons asked for are there.
     pub last: bool,
 }
@@ -101,6 +103,7 @@ pub fn run(
         Algorithm::Oga => None,
     };
     let points_time = started.elapsed();
+    let place = training.report();
     let meter = ErrorMeter::new(problem, neurons)?;
     let mut rows: Vec<Row> = Vec::new();
     let mut errors_time = Duration::ZERO;
@@ -140,6 +143,7 @@ pub fn run(
             reported,
             network: step.network,
             state: step.state,
+            place: &place,
             last: step.last,
         }));
         last = Some(row);
@@ -169,15 +173,11 @@ pub fn run(
     let report = Report {
         problem: problem.name.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
-        algorithm: match problem.settings.algorithm {
-            Algorithm::Oga => "oga",
-            Algorithm::Rga => "rga",
-        }
-        .to_string(),
+        algorithm: problem.settings.algorithm.name().to_string(),
         backend: place.backend.to_string(),
         adapter: place.adapter,
         precision: place.precision.to_string(),
-        coefficients: "host f64".to_string(),
+        coefficients: COEFFICIENTS.to_string(),
         seed: problem.settings.seed,
         dimension: problem.dimension(),
         points: training.points(),
@@ -204,7 +204,7 @@ pub fn run(
 
 /// Whether n is reported: powers of two, the last, and those asked for.
 fn is_row(n: usize, last: usize, rows_at: &[usize]) -> bool {
-    n.is_power_of_two() || n == last || rows_at.contains(&n)
+    Row::is_always_reported(n) || n == last || rows_at.contains(&n)
 }
 
 fn measure(
@@ -217,9 +217,7 @@ fn measure(
     if let Some(meter) = meter {
         let errors = meter.errors(network)?;
         *uncertainty = errors.uncertainty;
-        row.l2 = Some(errors.l2);
-        row.h1 = Some(errors.h1);
-        row.energy = errors.energy;
+        row.set_errors(&errors);
     }
     Ok(started.elapsed())
 }

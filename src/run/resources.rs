@@ -77,12 +77,17 @@ pub fn require_memory(problem: &Problem) -> Result<(), SolveError> {
     }
 }
 
-/// What the operating system could give, where it tells (Linux).
+/// What the operating system could give, to this container if it is one; some do not tell.
 fn available_memory() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-    let kibibytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kibibytes << 10)
+    let mut system = sysinfo::System::new();
+    system.refresh_memory();
+    if system.available_memory() == 0 {
+        return None;
+    }
+    // What a container has read from disk counts against its limit but is given back when needed.
+    let container = system.cgroup_limits();
+    let container = container.map_or(u64::MAX, |limits| limits.total_memory.saturating_sub(limits.rss));
+    Some(system.available_memory().min(container) as usize)
 }
 
 /// Neurons and points of a trial run.

@@ -112,8 +112,14 @@ pub fn long() -> String {
 /// Starts a run of the long problem and waits until it has taken some steps.
 pub fn start_long_run(directory: &Path, steps: usize) -> Child {
     write(directory, &long());
+    start_run(directory, &[], steps)
+}
+
+/// Starts a run of the problem in a directory and waits until its history has so many lines.
+pub fn start_run(directory: &Path, more: &[&str], steps: usize) -> Child {
     let mut child = Command::new(env!("CARGO_BIN_EXE_greedy-pde"))
         .args(["solve", "problem.toml", "-q"])
+        .args(more)
         .current_dir(directory)
         .stderr(Stdio::piped())
         .spawn()

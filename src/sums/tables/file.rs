@@ -2,9 +2,10 @@
 
 use super::MomentTables;
 use super::tables::PairTable;
+use crate::atomic_file::AtomicFile;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufReader, Read, Write};
+use std::path::PathBuf;
 
 /// Where a pass keeps its sums.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,25 +24,15 @@ const MAGIC: &str = "greedy-pde-moments-1";
 impl TableStore {
     /// Replaces the file by the sums over the first `done` points.
     pub(super) fn save(&self, tables: &mut MomentTables, done: usize) -> io::Result<()> {
-        let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        // The prefix is the one that a result directory's clean-up knows.
-        let mut file = tempfile::Builder::new()
-            .prefix(crate::network_file::HALF_WRITTEN)
-            .tempfile_in(directory.unwrap_or(Path::new(".")))?;
-        {
-            let mut writer = BufWriter::with_capacity(1 << 20, file.as_file_mut());
-            writeln!(writer, "{MAGIC}\n{}\n{done}", self.run)?;
-            let mut check = Check::default();
-            tables.each_column(&mut |column| {
-                check.add(column);
-                writer.write_all(bytemuck::cast_slice(column))
-            })?;
-            writer.write_all(&check.0.to_le_bytes())?;
-            writer.flush()?;
-        }
-        file.as_file().sync_all()?;
-        file.persist(&self.path).map_err(|error| error.error)?;
-        Ok(())
+        let mut file = AtomicFile::create(&self.path)?;
+        writeln!(file, "{MAGIC}\n{}\n{done}", self.run)?;
+        let mut check = Check::default();
+        tables.each_column(&mut |column| {
+            check.add(column);
+            file.write_all(bytemuck::cast_slice(column))
+        })?;
+        file.write_all(&check.0.to_le_bytes())?;
+        file.commit()
     }
 
     /// Reads sums into tables of the same shape; how many points they are of. Without a whole file of

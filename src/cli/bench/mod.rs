@@ -1,6 +1,10 @@
 //! `greedy-pde bench`: how many neurons are evaluated per second, three ways, in one run.
 
-use super::{BenchArguments, Failure, bench_pass, table};
+mod pass;
+
+use super::arguments::BenchArguments;
+use super::{Failure, table};
+use crate::cli::streams::{put, tell};
 use greedy_pde::activation::Activation;
 use greedy_pde::candidates::{Candidates, Grid, Knots, Line};
 use greedy_pde::domain::Region;
@@ -57,20 +61,24 @@ pub(super) fn execute(arguments: &BenchArguments) -> Result<(), Failure> {
     for &dimension in &arguments.dimensions {
         for &points in &arguments.points {
             for &directions in &arguments.directions {
-                eprintln!("d = {dimension}, {points} points, {directions} directions × {OFFSETS} offsets");
+                tell!("d = {dimension}, {points} points, {directions} directions × {OFFSETS} offsets");
                 measurements.push(measure(dimension, points, directions, gpu.as_ref())?);
             }
         }
     }
-    eprintln!("the pass over {PASS_POINTS} points in 10-D");
-    let pass = vec![bench_pass::measure(PASS_POINTS, gpu.as_ref())?];
+    // The pass for neurons along axes is measured on the ten-dimensional example.
+    let mut pass = Vec::new();
+    if arguments.dimensions.contains(&pass::DIMENSION) {
+        tell!("the pass over {PASS_POINTS} points in {}-D", pass::DIMENSION);
+        pass.push(pass::measure(PASS_POINTS, gpu.as_ref())?);
+    }
     if arguments.json {
         let all = serde_json::json!({"argmax": measurements, "pass": pass});
         let json = serde_json::to_string(&all).map_err(|error| Failure::Solve(error.to_string()))?;
-        println!("{json}");
+        put!("{json}");
     } else {
-        print(&measurements, gpu.as_deref());
-        bench_pass::print(&pass);
+        print(&measurements, gpu.as_deref())?;
+        pass::print(&pass)?;
     }
     disagreement(&measurements)
 }
@@ -250,7 +258,7 @@ fn plain_loop(problem: &Problem, u: &Network, grid: &Grid) -> Result<PlainLoop, 
     Ok(PlainLoop { rate, scores })
 }
 
-fn print(measurements: &[Measurement], gpu: Option<&Gpu>) {
+fn print(measurements: &[Measurement], gpu: Option<&Gpu>) -> Result<(), Failure> {
     let header = [
         "d",
         "points",
@@ -289,12 +297,13 @@ fn print(measurements: &[Measurement], gpu: Option<&Gpu>) {
             ]
         })
         .collect();
-    println!(
+    put!(
         "Million evaluations of a neuron per second; {} threads; GPU: {}",
         rayon::current_num_threads(),
         gpu.map_or("none", |gpu| &gpu.report().name)
     );
-    println!("{}", table::plain(header, lines));
+    put!("{}", table::plain(header, lines));
+    Ok(())
 }
 
 /// Rates of wrong results are worth nothing.

@@ -1,8 +1,8 @@
 //! The paper's two figures.
 
-use super::output::{refuse_existing, write_new};
-use super::progress::run_shown;
-use super::{Failure, ReproduceArguments};
+use crate::cli::new_file::NewFile;
+use crate::cli::progress::run_shown;
+use crate::cli::{Failure, ReproduceArguments};
 use greedy_pde::network::Network;
 use greedy_pde::page::{along_an_interval, over_a_square};
 use greedy_pde::plot::Picture;
@@ -21,7 +21,7 @@ pub(super) struct Figure {
 pub(super) const FIGURES: &[Figure] = &[
     Figure {
         name: "figure-ex2",
-        config: include_str!("../../configs/ex2_three_peaks.toml"),
+        config: include_str!("../../../configs/ex2_three_peaks.toml"),
         neurons: 128,
         draw: |problem, network| {
             let (mut chart, _) = along_an_interval(problem, network);
@@ -35,7 +35,7 @@ pub(super) const FIGURES: &[Figure] = &[
     // The paper draws n = 4096; `--max-neurons 4096` does, too, but takes far longer.
     Figure {
         name: "figure-ex6",
-        config: include_str!("../../configs/ex6_poisson_boltzmann.toml"),
+        config: include_str!("../../../configs/ex6_poisson_boltzmann.toml"),
         neurons: 1024,
         draw: |problem, network| {
             let (mut map, _) = over_a_square(problem, network);
@@ -49,7 +49,7 @@ pub(super) const FIGURES: &[Figure] = &[
 pub(super) fn make(figure: &Figure, arguments: &ReproduceArguments) -> Result<(), Failure> {
     let path = arguments.output.clone();
     let path = path.unwrap_or_else(|| PathBuf::from(format!("{}.svg", figure.name)));
-    refuse_existing(&path, arguments.force)?;
+    let file = NewFile::at(&path, arguments.force)?;
     let neurons = arguments.max_neurons.unwrap_or(figure.neurons);
     let overrides = Overrides {
         neurons: Some(neurons),
@@ -58,5 +58,5 @@ pub(super) fn make(figure: &Figure, arguments: &ReproduceArguments) -> Result<()
     let problem = Problem::from_toml(figure.config, figure.name, &overrides)?;
     let (_, network) = run_shown(&problem, &arguments.backend.run_options(), arguments.quiet)?;
     let picture = (figure.draw)(&problem, &network);
-    write_new(&path, picture.file().as_bytes(), arguments.force)
+    file.write(picture.file().as_bytes())
 }

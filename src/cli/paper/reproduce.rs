@@ -1,9 +1,11 @@
 //! `greedy-pde reproduce`: the paper's tables, ours beside theirs.
 
+use super::baselines;
 use super::figures::{self, FIGURES};
-use super::progress::run_shown;
 use super::tables::{MadeBy, TABLES, TableSpec};
-use super::{Failure, ReproduceArguments, baselines, table, use_threads};
+use crate::cli::progress::run_shown;
+use crate::cli::streams::{put, tell};
+use crate::cli::{Failure, ReproduceArguments, table, use_threads};
 use greedy_pde::network::Network;
 use greedy_pde::problem::{Overrides, Problem};
 use greedy_pde::report::{Row, order};
@@ -15,7 +17,7 @@ use std::time::Instant;
 /// The comparison of all methods on example 1.
 const COMPARISON: &str = "comparison";
 
-pub(super) fn execute(arguments: &ReproduceArguments) -> Result<(), Failure> {
+pub(in crate::cli) fn execute(arguments: &ReproduceArguments) -> Result<(), Failure> {
     use_threads(arguments.threads)?;
     if arguments.table == COMPARISON {
         return compare(arguments);
@@ -143,9 +145,9 @@ fn reproduce(spec: &TableSpec, arguments: &ReproduceArguments) -> Result<Vec<Str
         }
         lines.push(line);
     }
-    println!("{}: {}", spec.name, spec.title);
-    println!("{}", table::plain(header, lines));
-    println!("{:.1} s\n", started.elapsed().as_secs_f64());
+    put!("{}: {}", spec.name, spec.title);
+    put!("{}", table::plain(header, lines));
+    put!("{:.1} s\n", started.elapsed().as_secs_f64());
     Ok(worse)
 }
 
@@ -210,7 +212,7 @@ fn run_once(
     };
     let (report, _) = run_shown(&problem, &options, arguments.quiet)?;
     for warning in &report.warnings {
-        eprintln!("warning: {warning}");
+        tell!("warning: {warning}");
     }
     Ok(report.rows)
 }
@@ -261,7 +263,7 @@ fn load(spec: &TableSpec, neurons: usize, seed: u64) -> Result<Problem, Failure>
 
 /// Every method on example 1, the errors beside the time they took.
 fn compare(arguments: &ReproduceArguments) -> Result<(), Failure> {
-    let text = include_str!("../../configs/ex1_neumann.toml");
+    let text = include_str!("../../../configs/ex1_neumann.toml");
     let ns: Vec<usize> = [16, 32, 64, 128, 256]
         .into_iter()
         .filter(|n| *n <= arguments.max_neurons.unwrap_or(64))

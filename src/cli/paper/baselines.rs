@@ -1,7 +1,8 @@
 //! The paper's comparisons: the same networks trained by SGD, Adam and L-BFGS.
 
 use super::reproduce::{Computed, Request};
-use super::{Failure, table};
+use crate::cli::streams::{put, tell};
+use crate::cli::{Failure, table};
 use greedy_pde::network::Network;
 use greedy_pde::norms::{ErrorMeter, Errors};
 use greedy_pde::problem::{Problem, Purpose};
@@ -56,7 +57,7 @@ impl<'a> Trainer<'a> {
         let mut progress = |epoch: usize| {
             if !quiet && epoch.is_multiple_of(1000) {
                 let left = started.elapsed().as_secs_f64() * (epochs - epoch) as f64 / epoch as f64;
-                eprintln!(
+                tell!(
                     "{} n = {neurons} seed {seed}: epoch {epoch} of {epochs}, {left:.0} s left",
                     name(method)
                 );
@@ -108,7 +109,7 @@ fn mean_over_seeds(
             let best = figures.iter().copied().fold(f64::INFINITY, f64::min);
             let caught = figures.iter().filter(|figure| **figure > CAUGHT * best).count();
             if caught > 0 {
-                eprintln!(
+                tell!(
                     "note: n = {n}, {column}: {caught} of {} starts ended more than {CAUGHT} times worse than the best",
                     figures.len()
                 );
@@ -213,16 +214,20 @@ pub(super) fn compare(
     }
     print_comparison("H1 error", ns, &by_n, |result| {
         format!("{:.2e}", result.errors.h1)
-    });
+    })?;
     print_comparison("L2 error", ns, &by_n, |result| {
         format!("{:.2e}", result.errors.l2)
-    });
-    print_comparison("seconds", ns, &by_n, |result| format!("{:.2}", result.seconds));
-    Ok(())
+    })?;
+    print_comparison("seconds", ns, &by_n, |result| format!("{:.2}", result.seconds))
 }
 
 /// One figure of every method (rows) at every n (columns).
-fn print_comparison(title: &str, ns: &[usize], by_n: &[Vec<Trained>], figure: impl Fn(&Trained) -> String) {
+fn print_comparison(
+    title: &str,
+    ns: &[usize],
+    by_n: &[Vec<Trained>],
+    figure: impl Fn(&Trained) -> String,
+) -> Result<(), Failure> {
     let mut header = vec![title.to_string()];
     header.extend(ns.iter().map(|n| format!("n = {n}")));
     let methods = by_n.first().map_or(0, Vec::len);
@@ -233,5 +238,6 @@ fn print_comparison(title: &str, ns: &[usize], by_n: &[Vec<Trained>], figure: im
             .chain(figures)
             .collect()
     });
-    println!("{}\n", table::plain(header, lines.collect::<Vec<Vec<String>>>()));
+    put!("{}\n", table::plain(header, lines.collect::<Vec<Vec<String>>>()));
+    Ok(())
 }

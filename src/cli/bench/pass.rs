@@ -1,6 +1,7 @@
 //! The pass over the points that makes moment tables: how many points per second, CPU and GPU in one run.
 
-use super::{Failure, table};
+use crate::cli::streams::put;
+use crate::cli::{Failure, table};
 use greedy_pde::error::SolveError;
 use greedy_pde::gpu::{DevicePass, Gpu};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
@@ -11,7 +12,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-const EXAMPLE: &str = include_str!("../../configs/ex5_elliptic_10d.toml");
+const EXAMPLE: &str = include_str!("../../../configs/ex5_elliptic_10d.toml");
+/// The example's dimension.
+pub(super) const DIMENSION: usize = 10;
 /// The two must agree to this part.
 const AGREEMENT: f64 = 1e-8;
 
@@ -86,7 +89,10 @@ fn difference(a: &MomentTables, b: &MomentTables) -> f64 {
     off / largest
 }
 
-pub(super) fn print(measurements: &[PassMeasurement]) {
+pub(super) fn print(measurements: &[PassMeasurement]) -> Result<(), Failure> {
+    if measurements.is_empty() {
+        return Ok(());
+    }
     let header = ["d", "points", "CPU path", "GPU", "GPU off by"];
     let lines = measurements
         .iter()
@@ -101,6 +107,7 @@ pub(super) fn print(measurements: &[PassMeasurement]) {
             ]
         })
         .collect();
-    println!("The pass over the points for neurons along the axes: million points per second");
-    println!("{}", table::plain(header, lines));
+    put!("The pass over the points for neurons along the axes: million points per second");
+    put!("{}", table::plain(header, lines));
+    Ok(())
 }

@@ -1,0 +1,8 @@
+//! The paper's tables and figures, made here, beside its own.
+
+mod baselines;
+mod figures;
+mod reproduce;
+mod tables;
+
+pub(super) use reproduce::execute;
