@@ -1,12 +1,14 @@
 //! From the file's text to a checked [`Problem`].
 
+use super::boundary::Kind;
 use super::choices::domain;
 use super::equation;
 use super::file::{File, Formulation};
 use super::settings::{Overrides, Purpose};
 use super::source::{Source, count, finite};
+use super::typed::Text;
 use super::{Algorithm, PenaltySpec, Problem, ProblemError, Words};
-use crate::domain::Domain;
+use crate::domain::{Domain, Face};
 use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
 use crate::loss::{Density, Formula, Loss, TermSpec};
@@ -44,7 +46,7 @@ impl Problem {
         let mut graph = self.graph.clone();
         let mut terms = self.terms.clone();
         for penalty in &self.penalties {
-            terms.push(penalty.term(&mut graph, neurons));
+            terms.extend(penalty.terms(&mut graph, neurons));
         }
         (graph, terms)
     }
@@ -64,9 +66,17 @@ impl PenaltySpec {
         constant_for(&self.delta, &self.constants, neurons).filter(|&delta| delta > 0.0)
     }
 
-    fn term(&self, graph: &mut Graph, neurons: usize) -> TermSpec {
-        let strength = graph.number(1.0 / self.delta_for(neurons).unwrap_or(1.0));
-        let parts = self
+    /// The highest derivative that is held.
+    pub(super) fn order(&self) -> usize {
+        let oblique = self.oblique.iter().flat_map(|(parts, _)| parts);
+        let orders = self.parts.iter().chain(oblique).map(|(symbol, _)| symbol.order());
+        orders.max().unwrap_or(0)
+    }
+
+    fn terms(&self, graph: &mut Graph, neurons: usize) -> Vec<TermSpec> {
+        let delta = self.delta_for(neurons).unwrap_or(1.0);
+        let strength = graph.number(1.0 / delta);
+        let parts: Vec<_> = self
             .parts
             .iter()
             .map(|(symbol, value)| {
@@ -78,14 +88,25 @@ impl PenaltySpec {
                 )
             })
             .collect();
-        TermSpec {
-            region: self.region,
-            scale: 1.0,
-            density: Density::Energy {
+        let straight = (!parts.is_empty()).then_some((
+            1.0,
+            Density::Energy {
                 parts,
                 potential: None,
             },
-        }
+        ));
+        let oblique = self.oblique.clone().map(|(parts, source)| {
+            let density = Density::Residual { parts, source };
+            (0.5 / delta, density)
+        });
+        let densities = straight.into_iter().chain(oblique);
+        densities
+            .map(|(scale, density)| TermSpec {
+                region: self.region,
+                scale,
+                density,
+            })
+            .collect()
     }
 }
 
@@ -125,10 +146,10 @@ impl<'a> Builder<'a> {
                     format!("`{name}` already has a meaning in formulas"),
                 ));
             }
-            constants.insert(name.clone(), finite(&source, &key, value)?);
+            constants.insert(name.clone(), finite(&source, &key, value, &BTreeMap::new())?);
         }
         Ok(Self {
-            domain: domain(&source, &file.domain, dimension)?,
+            domain: domain(&source, &file.domain, dimension, &constants)?,
             source,
             dimension,
             graph: Graph::new(),
@@ -158,8 +179,8 @@ impl<'a> Builder<'a> {
                 let strong = energy.strong_form(&mut self.graph, self.dimension);
                 let source = self.source_term(equation, exact, strong)?;
                 terms.push(energy.interior(&mut self.graph, self.dimension, source));
-                for (boundary, face) in self.faces(file)? {
-                    self.energy_boundary(&energy, boundary, face, exact, &mut terms, &mut penalties)?;
+                for conditions in self.faces(file, energy.kind())? {
+                    self.energy_face(&energy, &conditions, exact, &mut terms, &mut penalties)?;
                 }
                 2 * energy.half_order
             }
@@ -169,6 +190,16 @@ impl<'a> Builder<'a> {
                 0
             }
         };
+        let kind = Kind {
+            formulation: equation.formulation,
+            order,
+        };
+        let unnamed: Vec<Face> = self
+            .faces(file, kind)?
+            .into_iter()
+            .filter(|conditions| conditions.tables.is_empty())
+            .map(|conditions| conditions.face)
+            .collect();
         let dictionary = self.dictionary(file)?;
         self.require_smoothness(file, &dictionary, &terms, &penalties, order)?;
         if settings.algorithm == Algorithm::Rga && settings.radius.is_none() {
@@ -216,18 +247,18 @@ impl<'a> Builder<'a> {
             dictionary,
             quadrature,
             settings,
-            words: Words::of(file, order / 2),
+            words: Words::of(file, kind, &unnamed),
             warnings: self.warnings,
             terms,
             penalties,
         })
     }
 
-    pub(super) fn ast(&self, key: &str, text: &Spanned<String>) -> Built<Ast> {
+    pub(super) fn ast(&self, key: &str, text: &Spanned<Text>) -> Built<Ast> {
         parse(text.get_ref()).map_err(|error| self.source.formula(key, text, &error))
     }
 
-    pub(super) fn expression(&mut self, key: &str, text: &Spanned<String>, names: Names) -> Built<NodeId> {
+    pub(super) fn expression(&mut self, key: &str, text: &Spanned<Text>, names: Names) -> Built<NodeId> {
         let ast = self.ast(key, text)?;
         let scope = Scope {
             dimension: self.dimension,
@@ -243,7 +274,7 @@ impl<'a> Builder<'a> {
     pub(super) fn optional(
         &mut self,
         key: &str,
-        text: Option<&Spanned<String>>,
+        text: Option<&Spanned<Text>>,
         names: Names,
     ) -> Built<Option<NodeId>> {
         text.map(|text| self.expression(key, text, names)).transpose()

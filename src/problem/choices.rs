@@ -1,14 +1,16 @@
 //! The parts of a problem file that say how it is solved: domain, dictionary, points, algorithm.
 
 use super::build::{Builder, Built, MAX_COUNT, MAX_NEURONS, MAX_POINTS, constant_for};
-use super::file::{self, Count, DirectionKind, File, Formulation, OneOrMany, RuleKind, Shape};
+use super::file::{self, DirectionKind, File, Formulation, OneOrMany, RuleKind, Shape};
 use super::settings::{Dictionary, Overrides, Quadrature, Settings};
-use super::source::{Source, count, interval, optional_count, positive};
+use super::source::{Source, count, interval, optional_count, positive, real};
+use super::typed::{Count, Real};
 use super::{Algorithm, PenaltySpec, ProblemError};
 use crate::activation::{Activation, MAX_RELU_POWER};
 use crate::domain::{Domain, Region};
 use crate::loss::{Density, TermSpec};
 use crate::points::{MAX_HALTON_DIMENSION, PointSet, Rule};
+use std::collections::BTreeMap;
 use toml::Spanned;
 
 impl Builder<'_> {
@@ -89,9 +91,7 @@ impl Builder<'_> {
                 .collect::<Vec<_>>(),
             Density::Residual { parts, .. } => parts.iter().map(|(symbol, _)| symbol.order()).collect(),
         });
-        let in_penalties = penalties
-            .iter()
-            .flat_map(|penalty| penalty.parts.iter().map(|(symbol, _)| symbol.order()));
+        let in_penalties = penalties.iter().map(PenaltySpec::order);
         let needed = in_terms.chain(in_penalties).max().unwrap_or(0);
         let smoothness = dictionary.activation.smoothness();
         if needed <= smoothness {
@@ -305,12 +305,12 @@ impl Builder<'_> {
             tolerance: given
                 .tolerance
                 .as_ref()
-                .map(|tolerance| positive(source, "solver.tolerance", tolerance))
+                .map(|tolerance| positive(source, "solver.tolerance", tolerance, &self.constants))
                 .transpose()?,
             radius: given
                 .radius
                 .as_ref()
-                .map(|radius| positive(source, "solver.radius", radius))
+                .map(|radius| positive(source, "solver.radius", radius, &self.constants))
                 .transpose()?,
             step: given.step,
             guard: given.guard,
@@ -319,7 +319,12 @@ impl Builder<'_> {
     }
 }
 
-pub(super) fn domain(source: &Source, given: &file::FileDomain, dimension: usize) -> Built<Domain> {
+pub(super) fn domain(
+    source: &Source,
+    given: &file::FileDomain,
+    dimension: usize,
+    constants: &BTreeMap<String, f64>,
+) -> Built<Domain> {
     let (allowed, other) = match given.shape {
         Shape::Box => (
             ["lower", "upper"],
@@ -349,9 +354,13 @@ pub(super) fn domain(source: &Source, given: &file::FileDomain, dimension: usize
         let Some(value) = value else {
             return Ok(vec![default; dimension]);
         };
+        let number = |number: &Real| {
+            let number = Spanned::new(value.span(), number.clone());
+            real(source, &key, &number, constants)
+        };
         let list = match value.get_ref() {
-            OneOrMany::One(number) => vec![*number; dimension],
-            OneOrMany::Many(list) => list.clone(),
+            OneOrMany::One(one) => vec![number(one)?; dimension],
+            OneOrMany::Many(list) => list.iter().map(number).collect::<Built<Vec<f64>>>()?,
         };
         if list.len() != dimension {
             return Err(source.error(
@@ -393,7 +402,7 @@ pub(super) fn domain(source: &Source, given: &file::FileDomain, dimension: usize
         Shape::Ball => {
             let center = list("center", &given.center, 0.0)?;
             let radius = match &given.radius {
-                Some(radius) => positive(source, "domain.radius", radius)?,
+                Some(radius) => positive(source, "domain.radius", radius, constants)?,
                 None => 1.0,
             };
             Ok(match dimension {

@@ -1,13 +1,16 @@
 //! What is to be solved, with which dictionary, on which points, by which algorithm.
 
+mod boundary;
 mod build;
 mod choices;
+mod conditions;
 mod equation;
 mod error;
 mod file;
 mod settings;
 mod source;
 mod terms;
+mod typed;
 mod words;
 
 pub use error::ProblemError;
@@ -49,11 +52,14 @@ pub struct Problem {
     penalties: Vec<PenaltySpec>,
 }
 
-/// A penalty δ⁻¹ (Bu − g)² whose δ depends on the number of neurons.
+/// A penalty ½δ⁻¹ (Bu − g)² whose δ depends on the number of neurons.
 #[derive(Debug, Clone)]
 struct PenaltySpec {
     region: Region,
+    /// B and g, where B is one symbol.
     parts: Vec<(Symbol, Formula)>,
+    /// B as Σ c(x) p(∂) and g: a normal derivative on a curved face.
+    oblique: Option<(Vec<(Symbol, Formula)>, Formula)>,
     delta: Ast,
     constants: std::collections::BTreeMap<String, f64>,
 }
