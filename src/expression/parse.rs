@@ -5,6 +5,8 @@ use std::ops::Range;
 
 /// Deeper nesting than any sensible formula has; bounds the parser's recursion.
 const MAX_DEPTH: usize = 100;
+/// More terms in a row than any sensible formula has; bounds the recursion of whoever walks the tree.
+const MAX_TERMS: usize = 1000;
 
 /// A syntax tree whose nodes know their place in the text.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +30,12 @@ pub enum AstKind {
     Call(String, Vec<Ast>),
     /// `-operand`.
     Negate(Box<Ast>),
-    /// `left operator right`, the operator one of `+ - * / ^`.
+    /// `left operator right`, the operator one of `+ - * / ^`, `< ≤ > ≥`, or `&` and `|` for `and` and `or`.
     Binary(char, Box<Ast>, Box<Ast>),
+    /// `not operand`.
+    Not(Box<Ast>),
+    /// `[a, b, …]`, a vector.
+    Vector(Vec<Ast>),
 }
 
 /// Parses a formula. `-x^2` is `-(x^2)` and `^` groups to the right.
@@ -65,6 +71,9 @@ impl Token {
         match self {
             Token::Number(value) => format!("the number {value}"),
             Token::Name(name) => format!("the name `{name}`"),
+            Token::Symbol('&') => "`and`".to_string(),
+            Token::Symbol('|') => "`or`".to_string(),
+            Token::Symbol('!') => "`not`".to_string(),
             Token::Symbol(symbol) => format!("`{symbol}`"),
             Token::Bad(message) => message.clone(),
         }
@@ -77,10 +86,14 @@ struct Parser<'a> {
     depth: usize,
 }
 
-const ADDITIVE: u8 = 1;
-const MULTIPLICATIVE: u8 = 2;
-const UNARY: u8 = 3;
-const POWER: u8 = 4;
+const OR: u8 = 1;
+const AND: u8 = 2;
+const NOT: u8 = 3;
+const COMPARISON: u8 = 4;
+const ADDITIVE: u8 = 5;
+const MULTIPLICATIVE: u8 = 6;
+const UNARY: u8 = 7;
+const POWER: u8 = 8;
 
 impl Parser<'_> {
     /// The next token and its place, without taking it.
@@ -102,10 +115,20 @@ impl Parser<'_> {
             let length = rest
                 .find(|c: char| !c.is_alphanumeric() && c != '_')
                 .unwrap_or(rest.len());
-            (Token::Name(rest[..length].to_string()), length)
+            let token = match &rest[..length] {
+                "and" => Token::Symbol('&'),
+                "or" => Token::Symbol('|'),
+                "not" => Token::Symbol('!'),
+                name => Token::Name(name.to_string()),
+            };
+            (token, length)
         } else if first == '−' {
             (Token::Symbol('-'), first.len_utf8())
-        } else if "+-*/^()[],".contains(first) {
+        } else if rest.starts_with("<=") || rest.starts_with(">=") {
+            (Token::Symbol(if first == '<' { '≤' } else { '≥' }), 2)
+        } else if matches!(first, '≤' | '≥') {
+            (Token::Symbol(first), first.len_utf8())
+        } else if "+-*/^()[],<>".contains(first) {
             (Token::Symbol(first), 1)
         } else {
             (Token::Bad(format!("the character `{first}`")), first.len_utf8())
@@ -155,8 +178,12 @@ impl Parser<'_> {
 
     fn operators(&mut self, minimum: u8) -> Result<Ast, ExpressionError> {
         let mut left = self.operand()?;
+        let mut terms = 1;
         while let Some((Token::Symbol(operator), span)) = self.peek() {
             let (strength, right_minimum) = match operator {
+                '|' => (OR, OR + 1),
+                '&' => (AND, AND + 1),
+                '<' | '>' | '≤' | '≥' => (COMPARISON, COMPARISON + 1),
                 '+' | '-' => (ADDITIVE, ADDITIVE + 1),
                 '*' | '/' => (MULTIPLICATIVE, MULTIPLICATIVE + 1),
                 // Right-associative; the exponent may carry a sign: 2^-1.
@@ -165,6 +192,15 @@ impl Parser<'_> {
             };
             if strength < minimum {
                 break;
+            }
+            terms += 1;
+            if terms > MAX_TERMS {
+                return Err(ExpressionError::new(
+                    format!(
+                        "more than {MAX_TERMS} terms in a row; gather them with sum(i, …) or in brackets"
+                    ),
+                    span,
+                ));
             }
             self.take(&span);
             let right = self.expression(right_minimum)?;
@@ -205,6 +241,22 @@ impl Parser<'_> {
                     kind: AstKind::Negate(Box::new(operand)),
                 })
             }
+            Token::Symbol('!') => {
+                self.take(&span);
+                let operand = self.expression(NOT)?;
+                Ok(Ast {
+                    span: span.start..operand.span.end,
+                    kind: AstKind::Not(Box::new(operand)),
+                })
+            }
+            Token::Symbol('[') => {
+                self.take(&span);
+                let (parts, close) = self.list(']', &span)?;
+                Ok(Ast {
+                    kind: AstKind::Vector(parts),
+                    span: span.start..close.end,
+                })
+            }
             Token::Symbol('(') => {
                 self.take(&span);
                 let inner = self.expression(0)?;
@@ -221,6 +273,20 @@ impl Parser<'_> {
         }
     }
 
+    /// Expressions with commas between them, up to a closing bracket.
+    fn list(
+        &mut self,
+        close: char,
+        open: &Range<usize>,
+    ) -> Result<(Vec<Ast>, Range<usize>), ExpressionError> {
+        let mut parts = vec![self.expression(0)?];
+        while let Some((Token::Symbol(','), comma)) = self.peek() {
+            self.take(&comma);
+            parts.push(self.expression(0)?);
+        }
+        Ok((parts, self.expect(close, open)?))
+    }
+
     /// A name alone, `name[index]` or `name(arguments)`.
     fn after_name(&mut self, name: String, span: Range<usize>) -> Result<Ast, ExpressionError> {
         match self.peek() {
@@ -235,12 +301,7 @@ impl Parser<'_> {
             }
             Some((Token::Symbol('('), open)) => {
                 self.take(&open);
-                let mut arguments = vec![self.expression(0)?];
-                while let Some((Token::Symbol(','), comma)) = self.peek() {
-                    self.take(&comma);
-                    arguments.push(self.expression(0)?);
-                }
-                let close = self.expect(')', &open)?;
+                let (arguments, close) = self.list(')', &open)?;
                 Ok(Ast {
                     kind: AstKind::Call(name, arguments),
                     span: span.start..close.end,
