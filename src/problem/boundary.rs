@@ -105,7 +105,10 @@ impl Builder<'_> {
         let all = self.domain.faces();
         let mut faces: Vec<FaceConditions> = all
             .iter()
-            .map(|&face| FaceConditions { face, tables: Vec::new() })
+            .map(|&face| FaceConditions {
+                face,
+                tables: Vec::new(),
+            })
             .collect();
         for table in &file.boundary.0 {
             let held = self.held(table, kind)?;
@@ -122,8 +125,13 @@ impl Builder<'_> {
                 let Some(place) = faces.iter_mut().find(|known| known.face == face) else {
                     continue;
                 };
-                let before = place.tables.iter().flat_map(|table| self.held(table, kind).unwrap_or_default());
-                let clash = before.into_iter().any(|one| held.iter().any(|other| one.excludes(*other)));
+                let before = place
+                    .tables
+                    .iter()
+                    .flat_map(|table| self.held(table, kind).unwrap_or_default());
+                let clash = before
+                    .into_iter()
+                    .any(|one| held.iter().any(|other| one.excludes(*other)));
                 if clash && table.faces.is_none() {
                     return Err(self.source.error(
                         "boundary.condition",
@@ -156,9 +164,11 @@ impl Builder<'_> {
         let letters = (self.dimension <= 3).then_some(["x", "y", "z"]);
         let matches = |face: &&Face| {
             let alias = match (face, letters) {
-                (Face::Side { coordinate, upper }, Some(letters)) => {
-                    Some(format!("{}{}", letters[*coordinate], if *upper { '+' } else { '-' }))
-                }
+                (Face::Side { coordinate, upper }, Some(letters)) => Some(format!(
+                    "{}{}",
+                    letters[*coordinate],
+                    if *upper { '+' } else { '-' }
+                )),
                 _ => None,
             };
             face.name() == wanted || alias.is_some_and(|alias| alias == wanted)

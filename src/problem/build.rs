@@ -7,7 +7,7 @@ use super::file::{File, Formulation};
 use super::settings::{Overrides, Purpose};
 use super::source::{Source, count, finite};
 use super::typed::Text;
-use super::{Algorithm, PenaltySpec, Problem, ProblemError, Words};
+use super::{Algorithm, Kernel, PenaltySpec, Problem, ProblemError, Words};
 use crate::domain::{Domain, Face};
 use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
@@ -51,6 +51,20 @@ impl Problem {
         (graph, terms)
     }
 
+    /// Losses −ℓ(u) of the functionals that fix what the equation leaves free, on the points for a purpose.
+    pub fn functionals(&self, purpose: Purpose) -> Result<Vec<Loss>, SolveError> {
+        let functions = self.kernel.functions.iter();
+        functions
+            .map(|function| {
+                let mut graph = self.graph.clone();
+                let spec = function.functional(&mut graph, &self.domain);
+                Ok(Loss::new(&graph, &self.domain, &[spec], |region| {
+                    self.quadrature.rule(&self.domain, region, purpose)
+                })?)
+            })
+            .collect()
+    }
+
     /// The loss on the points for a purpose.
     pub fn loss(&self, neurons: usize, purpose: Purpose) -> Result<Loss, SolveError> {
         let (graph, terms) = self.terms(neurons);
@@ -74,7 +88,10 @@ impl PenaltySpec {
     }
 
     fn terms(&self, graph: &mut Graph, neurons: usize) -> Vec<TermSpec> {
-        let delta = self.delta_for(neurons).unwrap_or(1.0);
+        self.terms_with(graph, self.delta_for(neurons).unwrap_or(1.0))
+    }
+
+    fn terms_with(&self, graph: &mut Graph, delta: f64) -> Vec<TermSpec> {
         let strength = graph.number(1.0 / delta);
         let parts: Vec<_> = self
             .parts
@@ -229,6 +246,7 @@ impl<'a> Builder<'a> {
                 ));
             }
         }
+        let kernel = self.kernel(file, &terms, &penalties)?;
         if let (Rule::Gauss { cells, .. }, Some(offsets)) = (quadrature.rule, dictionary.offsets)
             && offsets > cells
             && !settings.guard
@@ -247,11 +265,81 @@ impl<'a> Builder<'a> {
             dictionary,
             quadrature,
             settings,
-            words: Words::of(file, kind, &unnamed),
+            words: Words::of(file, kind, &unnamed, &kernel),
+            kernel,
             warnings: self.warnings,
             terms,
             penalties,
         })
+    }
+
+    /// What the equation leaves free; an error where that leaves it without a solution.
+    fn kernel(&mut self, file: &File, terms: &[TermSpec], penalties: &[PenaltySpec]) -> Built<Kernel> {
+        let mut graph = self.graph.clone();
+        let mut specs = terms.to_vec();
+        for penalty in penalties {
+            // What a penalty leaves free does not depend on its strength.
+            specs.extend(penalty.terms_with(&mut graph, 1.0));
+        }
+        let kernel = match Kernel::of(&graph, &self.domain, &specs) {
+            Ok(kernel) => kernel,
+            Err(SolveError::NotConvex { what, value, point }) => {
+                return Err(self.not_convex(file, &what, value, &point));
+            }
+            // A formula that is not finite somewhere is reported by the run, at its own points.
+            Err(_) => Kernel::default(),
+        };
+        if kernel.is_empty() {
+            return Ok(kernel);
+        }
+        if kernel.incompatible {
+            let equation = &file.equation;
+            let given = equation.source.as_ref().or(equation.exact.as_ref());
+            return Err(self
+                .source
+                .error(
+                    "equation",
+                    given.map_or(0..0, Spanned::span),
+                    format!(
+                        "there is no solution: the equation leaves u free up to {}, and the data do work on it ({:.1e} \
+                         of their size), so that the energy has no minimum",
+                        kernel.what(),
+                        kernel.mismatch
+                    ),
+                )
+                .help(
+                    "the integrals of the source and of the boundary data must cancel (∫f + ∫g = 0); or give a \
+                     `reaction`, or hold the value on some face",
+                ));
+        }
+        let rounded = match kernel.mismatch {
+            mismatch if mismatch > 1e-9 => format!(
+                ". The data are compatible only to {mismatch:.1e} of their size; what is left over is spread evenly"
+            ),
+            _ => String::new(),
+        };
+        self.warnings.push(format!(
+            "the equation leaves u free up to {}: the run takes the solution with {}, and errors are measured up to \
+             it{rounded}",
+            kernel.what(),
+            kernel.fixed_by(),
+        ));
+        Ok(kernel)
+    }
+
+    fn not_convex(&self, file: &File, what: &str, value: f64, point: &[f64]) -> ProblemError {
+        let given = match what {
+            "diffusion" => file.equation.diffusion.as_ref(),
+            "reaction" => file.equation.reaction.as_ref(),
+            _ => None,
+        };
+        self.source.error(
+            &format!("equation.{what}"),
+            given.map_or(0..0, Spanned::span),
+            format!(
+                "must not be negative: it is {value} at x = {point:?}, and the energy is not convex there"
+            ),
+        )
     }
 
     pub(super) fn ast(&self, key: &str, text: &Spanned<Text>) -> Built<Ast> {

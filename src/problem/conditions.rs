@@ -256,12 +256,21 @@ impl Builder<'_> {
             }
             // ∂(∂²u/∂n² + 2 Δ_t u)/∂n on a flat face: the shear and what the twisting moment adds to it.
             Held::Flux => {
-                let flat = |i: usize| if self.graph.as_number(normal[i]) == Some(0.0) { 2.0 } else { 1.0 };
+                let flat = |i: usize| {
+                    if self.graph.as_number(normal[i]) == Some(0.0) {
+                        2.0
+                    } else {
+                        1.0
+                    }
+                };
                 let factors: Vec<f64> = axes.clone().map(flat).collect();
                 for i in axes.clone() {
                     for (j, &factor) in factors.iter().enumerate() {
                         let times = self.graph.number(factor);
-                        parts.push((Symbol::derivative([i, j, j]), self.graph.multiply(times, normal[i])));
+                        parts.push((
+                            Symbol::derivative([i, j, j]),
+                            self.graph.multiply(times, normal[i]),
+                        ));
                     }
                 }
             }
@@ -307,7 +316,10 @@ impl Builder<'_> {
             let of_axis = |face: Face| matches!(face, Face::Side { coordinate, .. } if coordinate == axis);
             let (needed, asked) = match faces {
                 [sphere] if sphere.face == Face::Sphere => (derivatives / 2, sphere.count(kind)),
-                _ => (derivatives, on(&mut faces.iter().filter(|known| of_axis(known.face)))),
+                _ => (
+                    derivatives,
+                    on(&mut faces.iter().filter(|known| of_axis(known.face))),
+                ),
             };
             if asked < needed {
                 self.warnings.push(format!(

@@ -7,6 +7,7 @@ mod conditions;
 mod equation;
 mod error;
 mod file;
+mod kernel;
 mod settings;
 mod source;
 mod terms;
@@ -15,6 +16,7 @@ mod words;
 
 pub use error::ProblemError;
 pub use file::{Algorithm, Condition, DirectionKind, Formulation, ProjectionKind, StepRule};
+pub use kernel::{Affine, Kernel};
 pub use settings::{Dictionary, Overrides, Purpose, Quadrature, Settings};
 pub use words::Words;
 
@@ -46,6 +48,8 @@ pub struct Problem {
     pub settings: Settings,
     /// The equation told back.
     pub words: Words,
+    /// What the equation leaves free.
+    pub kernel: Kernel,
     /// Things the user should know, although the problem can be solved.
     pub warnings: Vec<String>,
     terms: Vec<TermSpec>,

@@ -1,8 +1,8 @@
 //! From the equation and its boundary conditions to the terms of the loss.
 
-use super::build::{Builder, Built, Names};
 use super::ProblemError;
 use super::boundary::Kind;
+use super::build::{Builder, Built, Names};
 use super::equation::{Energy, linear_operator};
 use super::file::{self, File, Formulation};
 use super::typed::Text;
@@ -73,11 +73,10 @@ impl Builder<'_> {
         }
         match exact {
             Some(exact) => Ok(self.graph.substitute_unknown(strong, exact)),
-            None => Err(ProblemError::new(
-                self.source.name,
-                "`equation` needs `source`, or `exact` to derive it from",
-            )
-            .key("equation")),
+            None => Err(
+                ProblemError::new(self.source.name, "needs `source`, or `exact` to derive it from")
+                    .key("equation"),
+            ),
         }
     }
 

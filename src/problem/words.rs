@@ -1,5 +1,6 @@
 //! A problem told back to whoever wrote its file.
 
+use super::Kernel;
 use super::boundary::{Held, Kind};
 use super::file::{Condition, File, FileBoundary, FileEquation, Formulation};
 use super::typed::{Real, Text};
@@ -19,11 +20,18 @@ pub struct Words {
 
 impl Words {
     /// `unnamed` are the faces that no table says anything about.
-    pub(super) fn of(file: &File, kind: Kind, unnamed: &[Face]) -> Self {
+    pub(super) fn of(file: &File, kind: Kind, unnamed: &[Face], kernel: &Kernel) -> Self {
         let exact = file.equation.exact.is_some();
         let tables = file.boundary.0.iter();
         let mut boundary: Vec<String> = tables.map(|given| condition(given, kind, exact)).collect();
         boundary.extend(unsaid(kind, unnamed, boundary.is_empty(), exact));
+        if !kernel.is_empty() {
+            boundary.push(format!(
+                "u is free up to {}: fixed by {}",
+                kernel.what(),
+                kernel.fixed_by()
+            ));
+        }
         let (equation, letters) = equation(&file.equation, kind.order / 2);
         Self {
             equation,
