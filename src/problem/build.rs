@@ -188,6 +188,7 @@ impl<'a> Builder<'a> {
         let quadrature = self.quadrature(&file.quadrature, overrides, (settings.neurons, settings.seed))?;
         let equation = &file.equation;
         let exact = self.optional("equation.exact", equation.exact.as_ref(), Names::Coordinates)?;
+        let derived = equation.source.is_none();
         let mut terms = Vec::new();
         let mut penalties = Vec::new();
         let order = match equation.formulation {
@@ -199,9 +200,20 @@ impl<'a> Builder<'a> {
                 for conditions in self.faces(file, energy.kind())? {
                     self.energy_face(&energy, &conditions, exact, &mut terms, &mut penalties)?;
                 }
+                if let Some(exact) = exact.filter(|_| derived) {
+                    let functions = self.continuous_in_energy(&energy, exact);
+                    self.warn_of_kinks(functions);
+                }
                 2 * energy.half_order
             }
-            Formulation::Residual => self.residual(file, exact, &mut terms)?,
+            Formulation::Residual => {
+                let order = self.residual(file, exact, &mut terms)?;
+                if let Some(exact) = exact.filter(|_| derived) {
+                    let functions = self.continuous_in_residual(&terms[0], exact);
+                    self.warn_of_kinks(functions);
+                }
+                order
+            }
             Formulation::Fit => {
                 terms.push(self.fit(file, exact)?);
                 0

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// Steps across the domain for each ω of a box whose biases follow its weights.
-const BOX_OFFSETS: usize = 64;
+const BOX_OFFSETS: usize = 40;
 
 impl Builder<'_> {
     pub(super) fn dictionary(&mut self, file: &File) -> Built<Dictionary> {

@@ -8,6 +8,7 @@ mod equation;
 mod error;
 mod file;
 mod kernel;
+mod rough;
 mod settings;
 mod source;
 mod terms;
