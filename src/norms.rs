@@ -20,6 +20,8 @@ pub struct Errors {
     /// The energy norm, with the penalty's part (‖·‖_(a,δ)), for an energy; for a relaxed run or a
     /// potential the relative excess (L(u_n) − L(u)) / (L(0) − L(u)).
     pub energy: Option<f64>,
+    /// That excess, by its own name; nothing where the energy has a norm.
+    pub excess: Option<f64>,
     /// The standard deviations of `l2` and `h1` as parts of them, where the points are a sequence: by
     /// the scatter between its stretches, as if they were independent.
     pub uncertainty: Option<[f64; 2]>,
@@ -126,6 +128,7 @@ impl ErrorMeter {
             l2: l2.sqrt(),
             h1: h1.sqrt(),
             energy,
+            excess: energy.filter(|_| self.excess.is_some()),
             uncertainty: self.scattered.then(|| relative_deviations(&parts)),
         })
     }

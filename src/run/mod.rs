@@ -122,6 +122,7 @@ pub fn run(
             l2: None,
             h1: None,
             energy: None,
+            excess: None,
             loss: step.loss,
             validation_loss: step.validation_loss,
             score: step.score,
@@ -220,6 +221,7 @@ fn measure(
         row.l2 = Some(errors.l2);
         row.h1 = Some(errors.h1);
         row.energy = errors.energy;
+        row.excess = errors.excess;
     }
     Ok(started.elapsed())
 }
