@@ -6,7 +6,7 @@ use crate::expression::{Graph, NodeId, Program, Workspace};
 use crate::loss::{Density, Formula, Loss, Term, TermSpec, TermTile};
 use crate::network::Network;
 use crate::points::{Rule, in_parallel};
-use crate::problem::{Formulation, Problem, Purpose};
+use crate::problem::{Affine, Formulation, Problem, Purpose};
 use crate::ridge::{EvaluationScratch, Evaluator};
 use crate::symbol::Symbol;
 
@@ -20,6 +20,8 @@ pub struct Errors {
     /// The energy norm, with the penalty's part (‖·‖_(a,δ)), for an energy; for a relaxed run or a
     /// potential the relative excess (L(u_n) − L(u)) / (L(0) − L(u)).
     pub energy: Option<f64>,
+    /// That excess, by its own name; nothing where the energy has a norm.
+    pub excess: Option<f64>,
     /// The standard deviations of `l2` and `h1` as parts of them, where the points are a sequence: by
     /// the scatter between its stretches, as if they were independent.
     pub uncertainty: Option<[f64; 2]>,
@@ -33,6 +35,8 @@ pub struct ErrorMeter {
     excess: Option<(f64, f64)>,
     /// Whether the points are a sequence, not a mesh.
     scattered: bool,
+    /// What the equation leaves free: errors are measured up to it.
+    free: Vec<Affine>,
 }
 
 /// A term whose own norm of u_n − u is measured.
@@ -92,6 +96,7 @@ impl ErrorMeter {
             energy,
             excess,
             scattered: !matches!(rule, Rule::Gauss { .. }),
+            free: problem.kernel.functions.clone(),
         }))
     }
 
@@ -102,7 +107,11 @@ impl ErrorMeter {
 
     /// The errors of a network.
     pub fn errors(&self, network: &Network) -> Result<Errors, SolveError> {
-        let parts = self.h1.squares(network)?;
+        let free = match self.free.is_empty() {
+            true => None,
+            false => Affine::combination(&self.h1.free_parts(network, &self.free)?, &self.free),
+        };
+        let parts = self.h1.squares(network, free.as_ref())?;
         let [l2, h1] = sums(&parts);
         let energy = match (&self.energy, self.excess) {
             (None, _) => None,
@@ -110,7 +119,7 @@ impl ErrorMeter {
             (Some(terms), None) => {
                 let mut sum = 0.0;
                 for term in terms {
-                    sum += sums(&term.squares(network)?)[1];
+                    sum += sums(&term.squares(network, free.as_ref())?)[1];
                 }
                 Some(sum.sqrt())
             }
@@ -119,6 +128,7 @@ impl ErrorMeter {
             l2: l2.sqrt(),
             h1: h1.sqrt(),
             energy,
+            excess: energy.filter(|_| self.excess.is_some()),
             uncertainty: self.scattered.then(|| relative_deviations(&parts)),
         })
     }
@@ -150,11 +160,11 @@ impl MeteredTerm {
 
     /// The square of the term's norm of the error, stretch by stretch of the points: the first symbol's
     /// part and the whole.
-    fn squares(&self, network: &Network) -> Result<Vec<[f64; 2]>, SolveError> {
+    fn squares(&self, network: &Network, free: Option<&Affine>) -> Result<Vec<[f64; 2]>, SolveError> {
         let evaluator = Evaluator::new(network);
         let tiles: Vec<_> = self.term.points.tiles().collect();
         in_parallel(tiles, |(workspace, scratch, tile), range| {
-            self.tile_squares(&evaluator, range, workspace, scratch, tile)
+            self.tile_squares((&evaluator, free), range, workspace, scratch, tile)
         })
     }
 
@@ -187,23 +197,70 @@ impl MeteredTerm {
 
     fn tile_squares(
         &self,
-        evaluator: &Evaluator,
+        (evaluator, free): (&Evaluator, Option<&Affine>),
         range: std::ops::Range<usize>,
         workspace: &mut Workspace,
         scratch: &mut EvaluationScratch,
         tile: &mut TermTile,
     ) -> Result<[f64; 2], SolveError> {
-        self.term.fill(range, workspace, tile)?;
+        let mut jets = self.error_jets(evaluator, range, workspace, scratch, tile)?;
         let count = tile.tile.len();
+        if let Some(free) = free {
+            for (jet, symbol) in jets.iter_mut().zip(&self.term.symbols) {
+                let errors = jet.iter_mut().enumerate();
+                errors.for_each(|(k, error)| *error -= free.jet(symbol, tile.tile.point(k).into_iter()));
+            }
+        }
+        let rows = self.term.embed(tile, &jets);
+        let square = |rows: &[f64]| rows.iter().map(|row| row * row).sum::<f64>();
+        Ok([square(&rows[..count]), square(&rows)])
+    }
+
+    /// The part of u_n − u along each of some orthonormal affine functions: α mean(e) + Σ βᵢ L mean(∂e/∂xᵢ).
+    /// This term is the H¹ norm: its symbols are the value and the slopes.
+    fn free_parts(&self, network: &Network, free: &[Affine]) -> Result<Vec<f64>, SolveError> {
+        let evaluator = Evaluator::new(network);
+        let tiles: Vec<_> = self.term.points.tiles().collect();
+        let parts: Vec<Vec<f64>> = in_parallel(tiles, |(workspace, scratch, tile), range| {
+            let jets = self.error_jets(&evaluator, range, workspace, scratch, tile)?;
+            let weights = &tile.tile.weights;
+            let integral = |jet: &Vec<f64>| jet.iter().zip(weights).map(|(e, w)| e * w).sum::<f64>();
+            let mut integrals: Vec<f64> = jets.iter().map(integral).collect();
+            integrals.push(weights.iter().sum());
+            Ok::<_, SolveError>(integrals)
+        })?;
+        let mut sums = vec![0.0; self.term.symbols.len() + 1];
+        for part in parts {
+            sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
+        let measure = sums[sums.len() - 1];
+        let part = |function: &Affine| {
+            let slopes = function.slopes.iter().zip(&sums[1..]);
+            let slopes = slopes
+                .map(|(slope, sum)| slope * function.width * sum)
+                .sum::<f64>();
+            (function.constant * sums[0] + slopes) / measure
+        };
+        Ok(free.iter().map(part).collect())
+    }
+
+    /// The jets of u_n − u at the points of a tile.
+    fn error_jets(
+        &self,
+        evaluator: &Evaluator,
+        range: std::ops::Range<usize>,
+        workspace: &mut Workspace,
+        scratch: &mut EvaluationScratch,
+        tile: &mut TermTile,
+    ) -> Result<Vec<Vec<f64>>, SolveError> {
+        self.term.fill(range, workspace, tile)?;
         let mut jets = evaluator.jets(&self.term.symbols, &tile.tile, scratch);
         let exact = self.exact_jets(tile, workspace);
         for (jet, exact) in jets.iter_mut().zip(&exact) {
             crate::loss::require_finite("exact (or a derivative of it)", exact, &tile.tile)?;
             jet.iter_mut().zip(exact).for_each(|(jet, exact)| *jet -= exact);
         }
-        let rows = self.term.embed(tile, &jets);
-        let square = |rows: &[f64]| rows.iter().map(|row| row * row).sum::<f64>();
-        Ok([square(&rows[..count]), square(&rows)])
+        Ok(jets)
     }
 }
 

@@ -15,9 +15,12 @@ pub struct Row {
     /// ‖u − u_n‖ in the full H¹ norm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub h1: Option<f64>,
-    /// ‖u − u_n‖ in the energy norm.
+    /// ‖u − u_n‖ in the energy norm; where the excess is measured, that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
+    /// (L(u_n) − L(u)) / (L(0) − L(u)), for a potential or a relaxed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excess: Option<f64>,
     /// The loss on the training points.
     #[serde(deserialize_with = "number_or_nan")]
     pub loss: f64,
@@ -56,7 +59,9 @@ pub fn table(rows: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
     let errors: Vec<Column> = [
         ("L2 error", (|row: &Row| row.l2) as fn(&Row) -> Option<f64>),
         ("H1 error", |row| row.h1),
-        ("energy error", |row| row.energy),
+        // Two things that are called energy are two columns: a norm, or a relative excess.
+        ("energy error", |row| row.energy.filter(|_| row.excess.is_none())),
+        ("relative excess", |row| row.excess),
     ]
     .into_iter()
     .filter(|(_, value)| has(*value))
@@ -105,10 +110,11 @@ impl Row {
         self.l2 = Some(errors.l2);
         self.h1 = Some(errors.h1);
         self.energy = errors.energy;
+        self.excess = errors.excess;
     }
 
     /// The columns after n, in the order of `history.csv`.
-    pub const COLUMNS: [Column; 8] = [
+    pub const COLUMNS: [Column; 9] = [
         ("l2", |row| row.l2),
         ("h1", |row| row.h1),
         ("energy", |row| row.energy),
@@ -117,6 +123,7 @@ impl Row {
         ("score", |row| Some(row.score)),
         ("coefficient_l1", |row| Some(row.coefficient_l1)),
         ("seconds", |row| Some(row.seconds)),
+        ("excess", |row| row.excess),
     ];
 
     /// The first line of `history.csv`.
@@ -138,7 +145,11 @@ impl Row {
     pub fn from_csv(line: &str) -> Option<Self> {
         let mut fields = line.trim_end().split(',');
         let n = fields.next()?.parse().ok()?;
-        let values: Vec<Option<f64>> = fields.map(|field| field.parse().ok()).collect();
+        let mut values: Vec<Option<f64>> = fields.map(|field| field.parse().ok()).collect();
+        // Histories of version 0.1 end with the seconds.
+        if values.len() == Self::COLUMNS.len() - 1 {
+            values.push(None);
+        }
         let [
             l2,
             h1,
@@ -148,6 +159,7 @@ impl Row {
             score,
             coefficient_l1,
             seconds,
+            excess,
         ] = values[..]
         else {
             return None;
@@ -162,6 +174,7 @@ impl Row {
             score: score?,
             coefficient_l1: coefficient_l1?,
             seconds: seconds?,
+            excess,
         })
     }
 }

@@ -145,11 +145,129 @@ fn a_formula_that_is_not_finite_stops_the_run_with_the_point() {
         1,
         &["reaction", "at x = ["],
     );
+}
+
+#[test]
+fn a_negative_coefficient_is_shown_in_the_file() {
     expect(
         "diffusion = \"1\"",
         "diffusion = \"x\"",
-        1,
-        &["diffusion", "not convex"],
+        2,
+        &["problem.toml:9:", "equation.diffusion", "not convex"],
+    );
+    expect(
+        "reaction = \"1\"",
+        "reaction = -1",
+        2,
+        &[
+            "problem.toml:10:",
+            "equation.reaction",
+            "must not be negative: it is -1",
+        ],
+    );
+}
+
+#[test]
+fn a_penalty_that_is_no_number() {
+    let dirichlet = |penalty: &str| format!("\"dirichlet\"\npenalty = {penalty}");
+    let words = [
+        "problem.toml:15:",
+        "boundary.penalty",
+        "coordinates cannot stand in it",
+    ];
+    expect("\"neumann\"", &dirichlet("\"x\""), 2, &words);
+    let words = ["problem.toml:15:", "boundary.penalty", "this is inf"];
+    expect("\"neumann\"", &dirichlet("\"1/0\""), 2, &words);
+    expect(
+        "\"neumann\"",
+        &dirichlet("-1.0"),
+        2,
+        &["must be a positive number"],
+    );
+}
+
+#[test]
+fn a_lattice_in_too_many_dimensions_is_not_about_its_points() {
+    let text = SMALL
+        .replace("dimension = 1", "dimension = 33")
+        .replace("cos(pi*x)", "x[1]")
+        .replace(
+            "rule = \"gauss\"\ncells = 100",
+            "rule = \"lattice\"\npoints = 512",
+        );
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &text);
+    let output = greedy_pde(directory.path(), &["check", "problem.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    assert!(
+        message.contains("up to 32 dimensions") && !message.contains("near by"),
+        "{message}"
+    );
+}
+
+#[test]
+fn messages_say_things_once_and_in_words() {
+    expect(
+        "exact = \"cos(pi*x)\"",
+        "",
+        2,
+        &["`equation`: needs `source`, or `exact`"],
+    );
+    let residual = SMALL
+        .replace(
+            "diffusion = \"1\"\nreaction = \"1\"",
+            "formulation = \"residual\"\noperator = \"-laplacian(u)\"",
+        )
+        .replace("relu^2", "relu");
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &residual);
+    let message = stderr(&greedy_pde(directory.path(), &["check", "problem.toml"]));
+    assert!(message.contains("the 2nd derivative"), "{message}");
+}
+
+#[test]
+fn numbers_and_formulas_stand_for_each_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = SMALL
+        .replace("diffusion = \"1\"", "diffusion = 1")
+        .replace("reaction = \"1\"", "reaction = 1.0")
+        .replace("lower = -1.0", "lower = \"-pi/4\"")
+        .replace(
+            "upper = 1.0",
+            "upper = [\"width\"]\n[constants]\nwidth = \"pi/4\"",
+        )
+        .replace(
+            "condition = \"neumann\"",
+            "condition = \"dirichlet\"\npenalty = 1e-4\nvalue = 0",
+        )
+        .replace("neurons = 20", "neurons = 20\ntolerance = \"1e-12\"");
+    write(directory.path(), &text);
+    let output = greedy_pde(directory.path(), &["check", "problem.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        told.contains("the value is 0 on all of the boundary, by a penalty with δ = 0.0001"),
+        "{told}"
+    );
+    assert!(told.contains("0.785398"), "{told}");
+    // The reverse: a weight as a formula.
+    let residual = SMALL
+        .replace(
+            "diffusion = \"1\"\nreaction = \"1\"",
+            "formulation = \"residual\"\noperator = \"u - laplacian(u)\"",
+        )
+        .replace(
+            "condition = \"neumann\"",
+            "condition = \"neumann\"\nweight = \"100\"",
+        );
+    write(directory.path(), &residual);
+    let output = greedy_pde(directory.path(), &["check", "problem.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("with weight 100")
     );
 }
 

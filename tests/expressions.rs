@@ -63,6 +63,92 @@ fn operators_act_on_any_expression() {
 }
 
 #[test]
+fn vectors_can_be_written_out() {
+    assert_eq!(value("dot(grad(x*y), [1, y])", &[2.0, 5.0]), 5.0 + 2.0 * 5.0);
+    assert_eq!(
+        value("div([x^2, 3*y] * y)", &[2.0, 5.0]),
+        2.0 * 2.0 * 5.0 + 3.0 * 10.0
+    );
+    assert!(
+        error("dot(grad(u), [1, x, y])", 2)
+            .0
+            .contains("3 parts, and the dimension is 2")
+    );
+    assert!(error("[1, 2]", 2).0.contains("a scalar is needed"));
+}
+
+#[test]
+fn conditions_choose_between_values() {
+    let text = "if(x < 0.5 and not y > 1, 1, if(x >= 2 or y <= 0, 2, 3))";
+    for (x, y, wanted) in [
+        (0.0, 0.5, 1.0),
+        (0.0, 2.0, 3.0),
+        (2.0, 0.5, 2.0),
+        (1.0, 0.0, 2.0),
+        (0.5, 0.5, 3.0),
+    ] {
+        assert_eq!(value(text, &[x, y]), wanted, "({x}, {y})");
+    }
+    // The branch that is not taken may be anything, and so may its derivative.
+    assert_eq!(value("if(x > 0, sqrt(x), 0)", &[-1.0]), 0.0);
+    assert_eq!(value("d(if(x > 0, x^2*sqrt(x), 7), x)", &[-1.0]), 0.0);
+    assert_eq!(value("d(if(x > 0, x^2, 7), x)", &[3.0]), 6.0);
+    assert!(
+        error("1 + (x < 2)", 1).0.contains("cannot join"),
+        "{}",
+        error("1 + (x < 2)", 1).0
+    );
+    assert!(error("x < 2", 1).0.contains("use if(condition, a, b)"));
+    assert!(error("if(x, 1, 2)", 1).0.contains("a condition is needed"));
+}
+
+#[test]
+fn inverse_tangents_and_the_error_function() {
+    assert_eq!(value("atan(1)*4", &[0.0]), std::f64::consts::PI);
+    assert_eq!(value("atan2(y, x)", &[-1.0, 0.0]), std::f64::consts::PI);
+    assert_eq!(value("atan2(y, x)", &[-1.0, -1.0]), -0.75 * std::f64::consts::PI);
+    assert!((value("erf(x)", &[0.5]) - 0.520_499_877_813_046_5).abs() < 1e-15);
+    // The angle is harmonic.
+    assert!(value("laplacian(atan2(y, x))", &[-0.3, 0.7]).abs() < 1e-14);
+}
+
+#[test]
+fn long_rows_of_terms_and_conditions_are_read() {
+    assert_eq!(value(&vec!["x"; 20_000].join(" + "), &[1.0]), 20_000.0);
+    let both = vec!["x < 2"; 20_000].join(" and ");
+    assert_eq!(value(&format!("if({both}, 3, 4)"), &[1.0]), 3.0);
+    let either = vec!["x > 2"; 20_000].join(" or ");
+    assert_eq!(value(&format!("if({either}, 3, 4)"), &[1.0]), 4.0);
+    assert!(
+        error("if(0 < x < 1, 1, 2)", 1)
+            .0
+            .contains("two numbers at a time")
+    );
+}
+
+#[test]
+fn formulas_for_numbers_have_no_coordinates() {
+    let constant = |text: &str| Scope::default().constant(&parse(text).unwrap());
+    assert_eq!(constant("2*pi - pi*2 + 1e-4").unwrap(), 1e-4);
+    assert!(
+        constant("x")
+            .unwrap_err()
+            .message
+            .contains("coordinates cannot stand in it")
+    );
+    assert!(
+        constant("x[1]")
+            .unwrap_err()
+            .message
+            .contains("coordinates cannot stand in it")
+    );
+    assert_eq!(
+        constant("1/0").unwrap_err().message,
+        "this is inf, not a finite number"
+    );
+}
+
+#[test]
 fn errors_name_the_place() {
     assert_eq!(error("1 + sinn(x)", 1).1, 4..8);
     assert_eq!(
@@ -97,6 +183,9 @@ fn formula() -> impl Strategy<Value = String> {
             inner.clone().prop_map(|a| format!("sin({a})")),
             inner.clone().prop_map(|a| format!("tanh({a})")),
             inner.clone().prop_map(|a| format!("sqrt(1 + ({a})^2)")),
+            inner.clone().prop_map(|a| format!("atan({a})")),
+            inner.clone().prop_map(|a| format!("erf({a})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("atan2({a}, 2 + ({b})^2)")),
         ]
     })
 }

@@ -5,6 +5,7 @@ mod common;
 use common::{config, neurons, rate, solve};
 use greedy_pde::network::Network;
 use greedy_pde::problem::{Overrides, Problem, Purpose, StepRule};
+use greedy_pde::report::Row;
 use greedy_pde::run::{Event, RunOptions, run};
 use greedy_pde::sums::{CpuOptions, CpuSums, Sums};
 use greedy_pde::train::{self, Method, Schedule};
@@ -184,4 +185,39 @@ fn a_potential_with_a_stiff_penalty_goes_on() {
             );
         }
     }
+}
+
+#[test]
+fn a_norm_and_an_excess_have_two_names() {
+    let text = |equation: &str| {
+        let equation = format!("exact = \"cos(pi*x)\"\n{equation}");
+        common::SMALL.replace("reaction = \"1\"\nexact = \"cos(pi*x)\"", &equation)
+    };
+    for (equation, is_excess) in [("reaction = 1", false), ("potential = \"u^2/2\"", true)] {
+        let problem = Problem::from_toml(&text(equation), "t.toml", &Overrides::default()).unwrap();
+        let report = solve(&problem);
+        let row = report.rows.last().unwrap();
+        assert_eq!(row.excess.is_some(), is_excess, "{row:?}");
+        let (header, _) = greedy_pde::report::table(&report.rows);
+        assert_eq!(
+            header.contains(&"relative excess".to_string()),
+            is_excess,
+            "{header:?}"
+        );
+        assert_eq!(
+            header.contains(&"energy error".to_string()),
+            !is_excess,
+            "{header:?}"
+        );
+        assert_eq!(Row::from_csv(&row.to_csv()).unwrap(), *row);
+        // The excess of a quadratic energy is the square of the norm's part; both keys stay.
+        if is_excess {
+            assert_eq!(row.energy, row.excess);
+        }
+    }
+    // A history written before there were two names.
+    assert_eq!(
+        Row::from_csv("1,2e0,3e0,4e0,5e0,6e0,7e0,8e0,9e0").unwrap().excess,
+        None
+    );
 }

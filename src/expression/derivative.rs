@@ -84,6 +84,19 @@ impl Graph {
                 let mean = self.multiply(half, mean);
                 self.add(mean, jump)
             }
+            Node::Angle(y, x) => {
+                // (x y' − y x')/(x² + y²)
+                let (dy, dx) = (d(self, y), d(self, x));
+                let (left, right) = (self.multiply(x, dy), self.multiply(y, dx));
+                let turn = self.subtract(left, right);
+                let (xx, yy) = (self.multiply(x, x), self.multiply(y, y));
+                let square = self.add(xx, yy);
+                self.divide(turn, square)
+            }
+            Node::Select(condition, a, b) => {
+                let (da, db) = (d(self, a), d(self, b));
+                self.select(condition, da, db)
+            }
             Node::Apply(function, a) => {
                 let da = d(self, a);
                 if self.as_number(da) == Some(0.0) {
@@ -143,6 +156,20 @@ impl Graph {
                 let one = self.number(1.0);
                 self.subtract(one, square)
             }
+            Function::Atan => {
+                let one = self.number(1.0);
+                let square = self.power(a, two);
+                let square = self.add(one, square);
+                self.divide(one, square)
+            }
+            Function::Erf => {
+                let square = self.power(a, two);
+                let minus = self.negate(square);
+                let bell = self.apply(Function::Exp, minus);
+                let factor = self.number(std::f64::consts::FRAC_2_SQRT_PI);
+                self.multiply(factor, bell)
+            }
+            Function::Step => self.number(0.0),
         }
     }
 }

@@ -49,11 +49,15 @@ pub enum Function {
     Sinh,
     Cosh,
     Tanh,
+    Atan,
+    Erf,
+    /// 1 above 0, else 0: what conditions are made of.
+    Step,
 }
 
 impl Function {
     /// Names as typed in a formula.
-    pub const NAMES: [(&'static str, Function); 11] = [
+    pub const NAMES: [(&'static str, Function); 13] = [
         ("sin", Function::Sin),
         ("cos", Function::Cos),
         ("tan", Function::Tan),
@@ -65,6 +69,8 @@ impl Function {
         ("sinh", Function::Sinh),
         ("cosh", Function::Cosh),
         ("tanh", Function::Tanh),
+        ("atan", Function::Atan),
+        ("erf", Function::Erf),
     ];
 
     /// The function's value.
@@ -83,6 +89,10 @@ impl Function {
             Function::Sinh => x.sinh(),
             Function::Cosh => x.cosh(),
             Function::Tanh => x.tanh(),
+            Function::Atan => x.atan(),
+            Function::Erf => libm::erf(x),
+            Function::Step if x.is_nan() => x,
+            Function::Step => f64::from(u8::from(x > 0.0)),
         }
     }
 }
@@ -103,6 +113,10 @@ pub enum Node {
     Power(NodeId, NodeId),
     Minimum(NodeId, NodeId),
     Maximum(NodeId, NodeId),
+    /// The angle of the point (second, first).
+    Angle(NodeId, NodeId),
+    /// The second where the first is above ½, else the third.
+    Select(NodeId, NodeId, NodeId),
     Apply(Function, NodeId),
 }
 
@@ -267,6 +281,24 @@ impl Graph {
         }
     }
 
+    /// atan2(y, x).
+    pub fn angle(&mut self, y: NodeId, x: NodeId) -> NodeId {
+        match (self.as_number(y), self.as_number(x)) {
+            (Some(y), Some(x)) => self.number(y.atan2(x)),
+            _ => self.intern(Node::Angle(y, x)),
+        }
+    }
+
+    /// a where the condition is 1, b where it is 0.
+    pub fn select(&mut self, condition: NodeId, a: NodeId, b: NodeId) -> NodeId {
+        match self.as_number(condition) {
+            Some(condition) if condition > 0.5 => a,
+            Some(_) => b,
+            None if a == b => a,
+            None => self.intern(Node::Select(condition, a, b)),
+        }
+    }
+
     /// A function of one argument.
     pub fn apply(&mut self, function: Function, a: NodeId) -> NodeId {
         match self.as_number(a) {
@@ -313,6 +345,14 @@ impl Graph {
                 let (a, b) = (inner(self, a), inner(self, b));
                 self.maximum(a, b)
             }
+            Node::Angle(a, b) => {
+                let (a, b) = (inner(self, a), inner(self, b));
+                self.angle(a, b)
+            }
+            Node::Select(c, a, b) => {
+                let (c, a, b) = (inner(self, c), inner(self, a), inner(self, b));
+                self.select(c, a, b)
+            }
             Node::Apply(function, a) => {
                 let a = inner(self, a);
                 self.apply(function, a)
@@ -356,16 +396,18 @@ impl Graph {
     }
 
     /// The operands of a node.
-    pub fn operands(&self, id: NodeId) -> [Option<NodeId>; 2] {
+    pub fn operands(&self, id: NodeId) -> [Option<NodeId>; 3] {
         match *self.node(id) {
-            Node::Number(_) | Node::Coordinate(_) | Node::Unknown(_) => [None, None],
-            Node::Apply(_, a) => [Some(a), None],
+            Node::Number(_) | Node::Coordinate(_) | Node::Unknown(_) => [None; 3],
+            Node::Apply(_, a) => [Some(a), None, None],
+            Node::Select(c, a, b) => [Some(c), Some(a), Some(b)],
             Node::Add(a, b)
             | Node::Multiply(a, b)
             | Node::Divide(a, b)
             | Node::Power(a, b)
             | Node::Minimum(a, b)
-            | Node::Maximum(a, b) => [Some(a), Some(b)],
+            | Node::Maximum(a, b)
+            | Node::Angle(a, b) => [Some(a), Some(b), None],
         }
     }
 

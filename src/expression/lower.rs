@@ -1,14 +1,12 @@
 //! Syntax tree to graph: names get their meaning, sums are written out.
 
 use super::parse::{Ast, AstKind, LONG_CHAIN};
-use super::{ExpressionError, Function, Graph, MultiIndex, NodeId};
+use super::{ExpressionError, Function, Graph, MultiIndex, NodeId, Program};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// More nodes than any sensible formula needs; bounds memory and time.
 const MAX_NODES: usize = 200_000;
-/// The highest derivative an operator may ask for.
-const MAX_ORDER: usize = 4;
 
 /// What the names in a formula mean.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +28,8 @@ pub enum Value {
     Scalar(NodeId),
     /// One expression per coordinate.
     Vector(Vec<NodeId>),
+    /// 1 where it holds, 0 elsewhere.
+    Condition(NodeId),
 }
 
 impl Scope {
@@ -43,45 +43,47 @@ impl Scope {
         lowering.scalar(ast)
     }
 
-    /// The value of a formula without coordinates.
+    /// The value of a formula of a scope without coordinates.
     pub fn constant(&self, ast: &Ast) -> Result<f64, ExpressionError> {
         let mut graph = Graph::new();
         let node = self.scalar(&mut graph, ast)?;
-        match graph.as_number(node) {
-            Some(value) if value.is_finite() => Ok(value),
-            Some(value) => Err(ExpressionError::new(
+        let value =
+            Program::new(&graph, &[node], self.dimension, &[]).evaluate_at(&vec![0.0; self.dimension])[0];
+        match value.is_finite() {
+            true => Ok(value),
+            false => Err(ExpressionError::new(
                 format!("this is {value}, not a finite number"),
-                ast.span.clone(),
-            )),
-            None => Err(ExpressionError::new(
-                "a number is needed here, without coordinates",
                 ast.span.clone(),
             )),
         }
     }
 }
 
-struct Lowering<'a> {
-    scope: &'a Scope,
-    graph: &'a mut Graph,
+pub(super) struct Lowering<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) graph: &'a mut Graph,
     /// The summation indices in force, innermost last.
     indices: Vec<(String, usize)>,
 }
 
-type Lowered<T> = Result<T, ExpressionError>;
+pub(super) type Lowered<T> = Result<T, ExpressionError>;
 
 impl Lowering<'_> {
-    fn scalar(&mut self, ast: &Ast) -> Lowered<NodeId> {
+    pub(super) fn scalar(&mut self, ast: &Ast) -> Lowered<NodeId> {
         match self.value(ast)? {
             Value::Scalar(node) => Ok(node),
             Value::Vector(_) => Err(ExpressionError::new(
                 "a scalar is needed here, this is a vector; use div(…) or dot(…, …)",
                 ast.span.clone(),
             )),
+            Value::Condition(_) => Err(ExpressionError::new(
+                "a number is needed here, this is a condition; use if(condition, a, b)",
+                ast.span.clone(),
+            )),
         }
     }
 
-    fn value(&mut self, ast: &Ast) -> Lowered<Value> {
+    pub(super) fn value(&mut self, ast: &Ast) -> Lowered<Value> {
         if self.graph.len() > MAX_NODES {
             return Err(ExpressionError::new(
                 format!("the formula grows to more than {MAX_NODES} operations"),
@@ -95,22 +97,34 @@ impl Lowering<'_> {
             AstKind::Negate(inner) => {
                 let value = self.value(inner)?;
                 let minus_one = self.graph.number(-1.0);
-                Ok(self.scale(minus_one, value))
+                self.scale(minus_one, value, &ast.span)
+            }
+            AstKind::Not(inner) => {
+                let condition = self.condition(inner)?;
+                Ok(Value::Condition(self.negation(condition)))
+            }
+            AstKind::Vector(parts) => self.vector_literal(parts, &ast.span),
+            AstKind::Binary('&' | '|' | '<' | '>' | '≤' | '≥', ..) => {
+                self.condition(ast).map(Value::Condition)
             }
             AstKind::Binary(operator, left, right) => self.binary(*operator, left, right, &ast.span),
             AstKind::Call(name, arguments) => self.call(name, arguments, &ast.span),
         }
     }
 
-    fn scale(&mut self, factor: NodeId, value: Value) -> Value {
+    fn scale(&mut self, factor: NodeId, value: Value, span: &Range<usize>) -> Lowered<Value> {
         match value {
-            Value::Scalar(node) => Value::Scalar(self.graph.multiply(factor, node)),
-            Value::Vector(nodes) => Value::Vector(
+            Value::Scalar(node) => Ok(Value::Scalar(self.graph.multiply(factor, node))),
+            Value::Vector(nodes) => Ok(Value::Vector(
                 nodes
                     .into_iter()
                     .map(|node| self.graph.multiply(factor, node))
                     .collect(),
-            ),
+            )),
+            Value::Condition(_) => Err(ExpressionError::new(
+                "a condition is no number; use if(condition, a, b)",
+                span.clone(),
+            )),
         }
     }
 
@@ -139,6 +153,9 @@ impl Lowering<'_> {
 
     fn unknown_name(&self, name: &str) -> String {
         let dimension = self.scope.dimension;
+        if dimension == 0 && ["x", "y", "z"].contains(&name) {
+            return format!("a number is needed here: `{name}` and other coordinates cannot stand in it");
+        }
         if name == "x" {
             return format!("in {dimension} dimensions write x[1] … x[{dimension}], or sum(i, … x[i] …)");
         }
@@ -178,6 +195,12 @@ impl Lowering<'_> {
     fn coordinate_number(&mut self, index: &Ast) -> Lowered<usize> {
         let node = self.scalar(index)?;
         let dimension = self.scope.dimension;
+        if dimension == 0 {
+            return Err(ExpressionError::new(
+                "a number is needed here: coordinates cannot stand in it",
+                index.span.clone(),
+            ));
+        }
         match self.graph.as_number(node) {
             Some(value) if value.fract() == 0.0 && value >= 1.0 && value <= dimension as f64 => {
                 Ok(value as usize - 1)
@@ -198,8 +221,8 @@ impl Lowering<'_> {
         match (operator, a, b) {
             ('+', Value::Scalar(a), Value::Scalar(b)) => Ok(Value::Scalar(self.graph.add(a, b))),
             ('-', Value::Scalar(a), Value::Scalar(b)) => Ok(Value::Scalar(self.graph.subtract(a, b))),
-            ('*', Value::Scalar(a), b) => Ok(self.scale(a, b)),
-            ('*', a, Value::Scalar(b)) => Ok(self.scale(b, a)),
+            ('*', Value::Scalar(a), b) => self.scale(a, b, span),
+            ('*', a, Value::Scalar(b)) => self.scale(b, a, span),
             ('/', Value::Scalar(a), Value::Scalar(b)) => Ok(Value::Scalar(self.graph.divide(a, b))),
             ('^', Value::Scalar(a), Value::Scalar(b)) => Ok(Value::Scalar(self.graph.power(a, b))),
             ('+' | '-', Value::Vector(a), Value::Vector(b)) => Ok(Value::Vector(
@@ -231,6 +254,14 @@ impl Lowering<'_> {
         }
         match name {
             "min" | "max" => self.extremum(name, arguments, span).map(Value::Scalar),
+            "if" => self.choice(arguments, span).map(Value::Scalar),
+            "atan2" => match arguments {
+                [y, x] => {
+                    let (y, x) = (self.scalar(y)?, self.scalar(x)?);
+                    Ok(Value::Scalar(self.graph.angle(y, x)))
+                }
+                _ => Err(wrong_count(name, "two arguments, atan2(y, x)", span)),
+            },
             "sum" | "prod" => self.series(name, arguments, span).map(Value::Scalar),
             "d" | "laplacian" | "bilaplacian" | "grad" | "div" | "dot" if self.scope.operators => {
                 self.operator(name, arguments, span)
@@ -292,108 +323,9 @@ impl Lowering<'_> {
         }
         Ok(result)
     }
-
-    fn operator(&mut self, name: &str, arguments: &[Ast], span: &Range<usize>) -> Lowered<Value> {
-        match (name, arguments) {
-            ("d", [inner, coordinates @ ..]) if !coordinates.is_empty() => {
-                let mut node = self.scalar(inner)?;
-                for coordinate in coordinates {
-                    let place = self.scalar(coordinate)?;
-                    let super::Node::Coordinate(index) = *self.graph.node(place) else {
-                        return Err(ExpressionError::new(
-                            "differentiate by a coordinate: d(u, x[1])",
-                            coordinate.span.clone(),
-                        ));
-                    };
-                    node = self.differentiate(node, index, span)?;
-                }
-                Ok(Value::Scalar(node))
-            }
-            ("laplacian", [inner]) => {
-                let node = self.scalar(inner)?;
-                self.laplacian(node, span).map(Value::Scalar)
-            }
-            ("bilaplacian", [inner]) => {
-                let node = self.scalar(inner)?;
-                let once = self.laplacian(node, span)?;
-                self.laplacian(once, span).map(Value::Scalar)
-            }
-            ("grad", [inner]) => {
-                let node = self.scalar(inner)?;
-                let parts: Lowered<Vec<NodeId>> = (0..self.scope.dimension)
-                    .map(|i| self.differentiate(node, i, span))
-                    .collect();
-                parts.map(Value::Vector)
-            }
-            ("div", [inner]) => {
-                let parts = self.vector(inner)?;
-                let mut sum = self.graph.number(0.0);
-                for (i, part) in parts.into_iter().enumerate() {
-                    let term = self.differentiate(part, i, span)?;
-                    sum = self.graph.add(sum, term);
-                }
-                Ok(Value::Scalar(sum))
-            }
-            ("dot", [left, right]) => {
-                let (a, b) = (self.vector(left)?, self.vector(right)?);
-                let mut sum = self.graph.number(0.0);
-                for (a, b) in a.into_iter().zip(b) {
-                    let term = self.graph.multiply(a, b);
-                    sum = self.graph.add(sum, term);
-                }
-                Ok(Value::Scalar(sum))
-            }
-            _ => Err(wrong_count(
-                name,
-                match name {
-                    "d" => "an expression and coordinates, as in d(u, x[1], x[2])",
-                    "dot" => "two vectors",
-                    _ => "one argument",
-                },
-                span,
-            )),
-        }
-    }
-
-    fn vector(&mut self, ast: &Ast) -> Lowered<Vec<NodeId>> {
-        match self.value(ast)? {
-            Value::Vector(parts) => Ok(parts),
-            Value::Scalar(_) => Err(ExpressionError::new(
-                "a vector is needed here, such as grad(u)",
-                ast.span.clone(),
-            )),
-        }
-    }
-
-    fn laplacian(&mut self, node: NodeId, span: &Range<usize>) -> Lowered<NodeId> {
-        let mut sum = self.graph.number(0.0);
-        for i in 0..self.scope.dimension {
-            let once = self.differentiate(node, i, span)?;
-            let twice = self.differentiate(once, i, span)?;
-            sum = self.graph.add(sum, twice);
-        }
-        Ok(sum)
-    }
-
-    fn differentiate(&mut self, node: NodeId, index: usize, span: &Range<usize>) -> Lowered<NodeId> {
-        let derivative = self.graph.differentiate(node, index);
-        let order = self
-            .graph
-            .unknowns(derivative)
-            .iter()
-            .map(MultiIndex::order)
-            .max();
-        if order > Some(MAX_ORDER) {
-            return Err(ExpressionError::new(
-                format!("derivatives of u above order {MAX_ORDER} are not supported"),
-                span.clone(),
-            ));
-        }
-        Ok(derivative)
-    }
 }
 
-fn wrong_count(name: &str, wanted: &str, span: &Range<usize>) -> ExpressionError {
+pub(super) fn wrong_count(name: &str, wanted: &str, span: &Range<usize>) -> ExpressionError {
     ExpressionError::new(format!("`{name}` takes {wanted}"), span.clone())
 }
 
@@ -401,6 +333,8 @@ fn unknown_function(name: &str) -> String {
     let known = Function::NAMES.iter().map(|(known, _)| *known).chain([
         "min",
         "max",
+        "atan2",
+        "if",
         "sum",
         "prod",
         "d",

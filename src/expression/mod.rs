@@ -5,9 +5,11 @@
 //! text; the [graph](Graph) holds every sub-expression once, so that differentiation and evaluation
 //! share work; the [program](Program) is the graph laid out as a list of vector instructions.
 
+mod condition;
 mod derivative;
 mod graph;
 mod lower;
+mod operators;
 mod parse;
 mod program;
 mod trigonometry;

@@ -31,8 +31,12 @@ pub enum AstKind {
     Call(String, Vec<Ast>),
     /// `-operand`.
     Negate(Box<Ast>),
-    /// `left operator right`, the operator one of `+ - * / ^`.
+    /// `left operator right`, the operator one of `+ - * / ^`, `< ≤ > ≥`, or `&` and `|` for `and` and `or`.
     Binary(char, Box<Ast>, Box<Ast>),
+    /// `not operand`.
+    Not(Box<Ast>),
+    /// `[a, b, …]`, a vector.
+    Vector(Vec<Ast>),
 }
 
 /// Parses a formula. `-x^2` is `-(x^2)` and `^` groups to the right.
@@ -68,6 +72,9 @@ impl Token {
         match self {
             Token::Number(value) => format!("the number {value}"),
             Token::Name(name) => format!("the name `{name}`"),
+            Token::Symbol('&') => "`and`".to_string(),
+            Token::Symbol('|') => "`or`".to_string(),
+            Token::Symbol('!') => "`not`".to_string(),
             Token::Symbol(symbol) => format!("`{symbol}`"),
             Token::Bad(message) => message.clone(),
         }
@@ -80,10 +87,14 @@ struct Parser<'a> {
     depth: usize,
 }
 
-const ADDITIVE: u8 = 1;
-const MULTIPLICATIVE: u8 = 2;
-const UNARY: u8 = 3;
-const POWER: u8 = 4;
+const OR: u8 = 1;
+const AND: u8 = 2;
+const NOT: u8 = 3;
+const COMPARISON: u8 = 4;
+const ADDITIVE: u8 = 5;
+const MULTIPLICATIVE: u8 = 6;
+const UNARY: u8 = 7;
+const POWER: u8 = 8;
 
 impl Parser<'_> {
     /// The next token and its place, without taking it.
@@ -105,10 +116,20 @@ impl Parser<'_> {
             let length = rest
                 .find(|c: char| !c.is_alphanumeric() && c != '_')
                 .unwrap_or(rest.len());
-            (Token::Name(rest[..length].to_string()), length)
+            let token = match &rest[..length] {
+                "and" => Token::Symbol('&'),
+                "or" => Token::Symbol('|'),
+                "not" => Token::Symbol('!'),
+                name => Token::Name(name.to_string()),
+            };
+            (token, length)
         } else if first == '−' {
             (Token::Symbol('-'), first.len_utf8())
-        } else if "+-*/^()[],".contains(first) {
+        } else if rest.starts_with("<=") || rest.starts_with(">=") {
+            (Token::Symbol(if first == '<' { '≤' } else { '≥' }), 2)
+        } else if matches!(first, '≤' | '≥') {
+            (Token::Symbol(first), first.len_utf8())
+        } else if "+-*/^()[],<>".contains(first) {
             (Token::Symbol(first), 1)
         } else {
             (Token::Bad(format!("the character `{first}`")), first.len_utf8())
@@ -161,6 +182,9 @@ impl Parser<'_> {
         let mut chain = Chain::default();
         while let Some((Token::Symbol(operator), span)) = self.peek() {
             let (strength, right_minimum) = match operator {
+                '|' => (OR, OR + 1),
+                '&' => (AND, AND + 1),
+                '<' | '>' | '≤' | '≥' => (COMPARISON, COMPARISON + 1),
                 '+' | '-' => (ADDITIVE, ADDITIVE + 1),
                 '*' | '/' => (MULTIPLICATIVE, MULTIPLICATIVE + 1),
                 // Right-associative; the exponent may carry a sign: 2^-1.
@@ -175,6 +199,12 @@ impl Parser<'_> {
             if strength != chain.strength {
                 left = std::mem::take(&mut chain).joined(left);
                 chain.strength = strength;
+            }
+            if strength == COMPARISON && !chain.parts.is_empty() {
+                return Err(ExpressionError::new(
+                    "compare two numbers at a time, as in `a < b and b < c`",
+                    span,
+                ));
             }
             chain.parts.push((operator, right));
         }
@@ -209,6 +239,22 @@ impl Parser<'_> {
                     kind: AstKind::Negate(Box::new(operand)),
                 })
             }
+            Token::Symbol('!') => {
+                self.take(&span);
+                let operand = self.expression(NOT)?;
+                Ok(Ast {
+                    span: span.start..operand.span.end,
+                    kind: AstKind::Not(Box::new(operand)),
+                })
+            }
+            Token::Symbol('[') => {
+                self.take(&span);
+                let (parts, close) = self.list(']', &span)?;
+                Ok(Ast {
+                    kind: AstKind::Vector(parts),
+                    span: span.start..close.end,
+                })
+            }
             Token::Symbol('(') => {
                 self.take(&span);
                 let inner = self.expression(0)?;
@@ -225,6 +271,20 @@ impl Parser<'_> {
         }
     }
 
+    /// Expressions with commas between them, up to a closing bracket.
+    fn list(
+        &mut self,
+        close: char,
+        open: &Range<usize>,
+    ) -> Result<(Vec<Ast>, Range<usize>), ExpressionError> {
+        let mut parts = vec![self.expression(0)?];
+        while let Some((Token::Symbol(','), comma)) = self.peek() {
+            self.take(&comma);
+            parts.push(self.expression(0)?);
+        }
+        Ok((parts, self.expect(close, open)?))
+    }
+
     /// A name alone, `name[index]` or `name(arguments)`.
     fn after_name(&mut self, name: String, span: Range<usize>) -> Result<Ast, ExpressionError> {
         match self.peek() {
@@ -239,12 +299,7 @@ impl Parser<'_> {
             }
             Some((Token::Symbol('('), open)) => {
                 self.take(&open);
-                let mut arguments = vec![self.expression(0)?];
-                while let Some((Token::Symbol(','), comma)) = self.peek() {
-                    self.take(&comma);
-                    arguments.push(self.expression(0)?);
-                }
-                let close = self.expect(')', &open)?;
+                let (arguments, close) = self.list(')', &open)?;
                 Ok(Ast {
                     kind: AstKind::Call(name, arguments),
                     span: span.start..close.end,
@@ -274,7 +329,9 @@ impl Chain {
         let (direct, inverse, longest) = match self.strength {
             ADDITIVE => ('+', '-', LONG_CHAIN),
             MULTIPLICATIVE => ('*', '/', LONG_CHAIN),
-            // Others cannot be grouped at will.
+            AND => ('&', '&', LONG_CHAIN),
+            OR => ('|', '|', LONG_CHAIN),
+            // Powers and comparisons cannot be grouped at will; they do not come in long rows.
             _ => ('*', '/', usize::MAX),
         };
         let mut parts = self.parts;

@@ -23,6 +23,8 @@ enum Operation {
     Power(usize, usize),
     Minimum(usize, usize),
     Maximum(usize, usize),
+    Angle(usize, usize),
+    Select(usize, usize, usize),
     Apply(Function, usize),
 }
 
@@ -177,6 +179,8 @@ fn operation(
         },
         Node::Minimum(a, b) => Operation::Minimum(at(*a), at(*b)),
         Node::Maximum(a, b) => Operation::Maximum(at(*a), at(*b)),
+        Node::Angle(a, b) => Operation::Angle(at(*a), at(*b)),
+        Node::Select(c, a, b) => Operation::Select(at(*c), at(*a), at(*b)),
         Node::Apply(function, a) => Operation::Apply(*function, at(*a)),
     }
 }
@@ -198,6 +202,13 @@ fn execute(
         Operation::Divide(a, b) => zip(result, &registers[a], &registers[b], |a, b| a / b),
         Operation::Minimum(a, b) => zip(result, &registers[a], &registers[b], f64::min),
         Operation::Maximum(a, b) => zip(result, &registers[a], &registers[b], f64::max),
+        Operation::Angle(a, b) => zip(result, &registers[a], &registers[b], f64::atan2),
+        Operation::Select(c, a, b) => {
+            let choices = registers[a].iter().zip(&registers[b]);
+            for ((result, &c), (&a, &b)) in result.iter_mut().zip(&registers[c]).zip(choices) {
+                *result = if c > 0.5 { a } else { b };
+            }
+        }
         Operation::Power(a, b) => {
             let (a, b) = (&registers[a][..length], &registers[b][..length]);
             for ((result, &a), &b) in result.iter_mut().zip(a).zip(b) {

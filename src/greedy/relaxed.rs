@@ -13,6 +13,9 @@ use std::time::Instant;
 /// So many of the scout's favourites are looked at on all points.
 const SHORTLIST: usize = 12;
 
+/// What one more neuron may still take off the loss, as a part of all that was taken, before the user is told.
+const FAR: f64 = 0.02;
+
 /// What [`relaxed`] needs to know.
 pub struct RelaxedParams<'a> {
     /// n, the number of neurons to find.
@@ -104,10 +107,14 @@ pub fn relaxed(
             break Stopped::Interrupted;
         }
     };
+    let mut warnings = std::mem::take(&mut run.scanner.notes);
+    if stopped == Stopped::Neurons {
+        warnings.extend(run.far_from_minimum(&grid)?);
+    }
     Ok(Outcome {
         network: run.network,
         stopped,
-        warnings: run.scanner.notes,
+        warnings,
         timings,
     })
 }
@@ -184,6 +191,32 @@ impl<'a> Run<'a> {
             field.advance(1.0 - alpha, neuron, alpha * target)?;
         }
         Ok(())
+    }
+
+    /// A warning where one more neuron with its best coefficient would still take much off the loss, or
+    /// where u = 0 would be better: the radius or the number of steps does not suit the problem.
+    fn far_from_minimum(&mut self, grid: &Grid) -> Result<Option<String>, SolveError> {
+        let (neuron, score) = self.best(grid)?;
+        let training = self.losses.training;
+        let zero = Network::zero(self.network.activation, self.network.dimension);
+        let lowered = training.risk(&zero)? - training.risk(&self.network)?;
+        let curvature = training.at(&self.network)?.curvature(&neuron)?;
+        let curvature = curvature.list_scores(std::slice::from_ref(&neuron))?[0];
+        let left = 0.5 * score * score / curvature;
+        const ADVICE: &str =
+            "try another `radius`, step = \"line_search\", more neurons, or algorithm = \"oga\"";
+        Ok(if lowered <= 0.0 {
+            Some(format!(
+                "the loss is above that of u = 0: the result is of no use; {ADVICE}"
+            ))
+        } else if left > FAR * (lowered + left) {
+            Some(format!(
+                "a single neuron could still take {:.0} % off the loss: the result is far from its minimum; {ADVICE}",
+                100.0 * left / (lowered + left)
+            ))
+        } else {
+            None
+        })
     }
 
     /// The candidate with the largest |score|, and the score.

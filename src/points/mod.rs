@@ -126,11 +126,7 @@ pub enum PointsError {
     )]
     HaltonDimension(usize),
     /// Lattices are made for fewer dimensions or other numbers of points.
-    #[error(
-        "a lattice has a power of two of points, up to {MAX_LATTICE_POINTS}, in up to {MAX_LATTICE_DIMENSION} \
-         dimensions, not {points} points in {dimension}; near by is {}",
-        near_power_of_two(*points)
-    )]
+    #[error("{}", lattice_message(*points, *dimension))]
     Lattice {
         /// N.
         points: usize,
@@ -140,6 +136,18 @@ pub enum PointsError {
     /// No tensor coordinates.
     #[error("gauss points in a ball are provided for 2 and 3 dimensions, not {0}; use halton or monte_carlo")]
     GaussBall(usize),
+}
+
+fn lattice_message(points: usize, dimension: usize) -> String {
+    match dimension > MAX_LATTICE_DIMENSION {
+        true => format!(
+            "lattices are provided up to {MAX_LATTICE_DIMENSION} dimensions, {dimension} are needed; use monte_carlo"
+        ),
+        false => format!(
+            "a lattice has a power of two of points, up to {MAX_LATTICE_POINTS}, not {points}; near by is {}",
+            near_power_of_two(points)
+        ),
+    }
 }
 
 fn near_power_of_two(points: usize) -> usize {

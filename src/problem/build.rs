@@ -1,12 +1,14 @@
 //! From the file's text to a checked [`Problem`].
 
+use super::boundary::Kind;
 use super::choices::domain;
 use super::equation;
 use super::file::{File, Formulation};
 use super::settings::{Overrides, Purpose};
 use super::source::{Source, count, finite};
-use super::{Algorithm, PenaltySpec, Problem, ProblemError, Words};
-use crate::domain::Domain;
+use super::typed::Text;
+use super::{Algorithm, Kernel, PenaltySpec, Problem, ProblemError, Words};
+use crate::domain::{Domain, Face};
 use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
 use crate::loss::{Density, Formula, Loss, TermSpec};
@@ -44,9 +46,23 @@ impl Problem {
         let mut graph = self.graph.clone();
         let mut terms = self.terms.clone();
         for penalty in &self.penalties {
-            terms.push(penalty.term(&mut graph, neurons));
+            terms.extend(penalty.terms(&mut graph, neurons));
         }
         (graph, terms)
+    }
+
+    /// Losses −ℓ(u) of the functionals that fix what the equation leaves free, on the points for a purpose.
+    pub fn functionals(&self, purpose: Purpose) -> Result<Vec<Loss>, SolveError> {
+        let functions = self.kernel.functions.iter();
+        functions
+            .map(|function| {
+                let mut graph = self.graph.clone();
+                let spec = function.functional(&mut graph, &self.domain);
+                Ok(Loss::new(&graph, &self.domain, &[spec], |region| {
+                    self.quadrature.rule(&self.domain, region, purpose)
+                })?)
+            })
+            .collect()
     }
 
     /// The loss on the points for a purpose.
@@ -64,9 +80,20 @@ impl PenaltySpec {
         constant_for(&self.delta, &self.constants, neurons).filter(|&delta| delta > 0.0)
     }
 
-    fn term(&self, graph: &mut Graph, neurons: usize) -> TermSpec {
-        let strength = graph.number(1.0 / self.delta_for(neurons).unwrap_or(1.0));
-        let parts = self
+    /// The highest derivative that is held.
+    pub(super) fn order(&self) -> usize {
+        let oblique = self.oblique.iter().flat_map(|(parts, _)| parts);
+        let orders = self.parts.iter().chain(oblique).map(|(symbol, _)| symbol.order());
+        orders.max().unwrap_or(0)
+    }
+
+    fn terms(&self, graph: &mut Graph, neurons: usize) -> Vec<TermSpec> {
+        self.terms_with(graph, self.delta_for(neurons).unwrap_or(1.0))
+    }
+
+    fn terms_with(&self, graph: &mut Graph, delta: f64) -> Vec<TermSpec> {
+        let strength = graph.number(1.0 / delta);
+        let parts: Vec<_> = self
             .parts
             .iter()
             .map(|(symbol, value)| {
@@ -78,14 +105,25 @@ impl PenaltySpec {
                 )
             })
             .collect();
-        TermSpec {
-            region: self.region,
-            scale: 1.0,
-            density: Density::Energy {
+        let straight = (!parts.is_empty()).then_some((
+            1.0,
+            Density::Energy {
                 parts,
                 potential: None,
             },
-        }
+        ));
+        let oblique = self.oblique.clone().map(|(parts, source)| {
+            let density = Density::Residual { parts, source };
+            (0.5 / delta, density)
+        });
+        let densities = straight.into_iter().chain(oblique);
+        densities
+            .map(|(scale, density)| TermSpec {
+                region: self.region,
+                scale,
+                density,
+            })
+            .collect()
     }
 }
 
@@ -125,10 +163,10 @@ impl<'a> Builder<'a> {
                     format!("`{name}` already has a meaning in formulas"),
                 ));
             }
-            constants.insert(name.clone(), finite(&source, &key, value)?);
+            constants.insert(name.clone(), finite(&source, &key, value, &BTreeMap::new())?);
         }
         Ok(Self {
-            domain: domain(&source, &file.domain, dimension)?,
+            domain: domain(&source, &file.domain, dimension, &constants)?,
             source,
             dimension,
             graph: Graph::new(),
@@ -150,6 +188,7 @@ impl<'a> Builder<'a> {
         let quadrature = self.quadrature(&file.quadrature, overrides, (settings.neurons, settings.seed))?;
         let equation = &file.equation;
         let exact = self.optional("equation.exact", equation.exact.as_ref(), Names::Coordinates)?;
+        let derived = equation.source.is_none();
         let mut terms = Vec::new();
         let mut penalties = Vec::new();
         let order = match equation.formulation {
@@ -158,17 +197,38 @@ impl<'a> Builder<'a> {
                 let strong = energy.strong_form(&mut self.graph, self.dimension);
                 let source = self.source_term(equation, exact, strong)?;
                 terms.push(energy.interior(&mut self.graph, self.dimension, source));
-                for (boundary, face) in self.faces(file)? {
-                    self.energy_boundary(&energy, boundary, face, exact, &mut terms, &mut penalties)?;
+                for conditions in self.faces(file, energy.kind())? {
+                    self.energy_face(&energy, &conditions, exact, &mut terms, &mut penalties)?;
+                }
+                if let Some(exact) = exact.filter(|_| derived) {
+                    let functions = self.continuous_in_energy(&energy, exact);
+                    self.warn_of_kinks(functions);
                 }
                 2 * energy.half_order
             }
-            Formulation::Residual => self.residual(file, exact, &mut terms)?,
+            Formulation::Residual => {
+                let order = self.residual(file, exact, &mut terms)?;
+                if let Some(exact) = exact.filter(|_| derived) {
+                    let functions = self.continuous_in_residual(&terms[0], exact);
+                    self.warn_of_kinks(functions);
+                }
+                order
+            }
             Formulation::Fit => {
                 terms.push(self.fit(file, exact)?);
                 0
             }
         };
+        let kind = Kind {
+            formulation: equation.formulation,
+            order,
+        };
+        let unnamed: Vec<Face> = self
+            .faces(file, kind)?
+            .into_iter()
+            .filter(|conditions| conditions.tables.is_empty())
+            .map(|conditions| conditions.face)
+            .collect();
         let dictionary = self.dictionary(file)?;
         self.require_smoothness(file, &dictionary, &terms, &penalties, order)?;
         if settings.algorithm == Algorithm::Rga && settings.radius.is_none() {
@@ -198,6 +258,7 @@ impl<'a> Builder<'a> {
                 ));
             }
         }
+        let kernel = self.kernel(file, &terms, &penalties)?;
         if let (Rule::Gauss { cells, .. }, Some(offsets)) = (quadrature.rule, dictionary.offsets)
             && offsets > cells
             && !settings.guard
@@ -216,18 +277,88 @@ impl<'a> Builder<'a> {
             dictionary,
             quadrature,
             settings,
-            words: Words::of(file, order / 2),
+            words: Words::of(file, kind, &unnamed, &kernel),
+            kernel,
             warnings: self.warnings,
             terms,
             penalties,
         })
     }
 
-    pub(super) fn ast(&self, key: &str, text: &Spanned<String>) -> Built<Ast> {
+    /// What the equation leaves free; an error where that leaves it without a solution.
+    fn kernel(&mut self, file: &File, terms: &[TermSpec], penalties: &[PenaltySpec]) -> Built<Kernel> {
+        let mut graph = self.graph.clone();
+        let mut specs = terms.to_vec();
+        for penalty in penalties {
+            // What a penalty leaves free does not depend on its strength.
+            specs.extend(penalty.terms_with(&mut graph, 1.0));
+        }
+        let kernel = match Kernel::of(&graph, &self.domain, &specs) {
+            Ok(kernel) => kernel,
+            Err(SolveError::NotConvex { what, value, point }) => {
+                return Err(self.not_convex(file, &what, value, &point));
+            }
+            // A formula that is not finite somewhere is reported by the run, at its own points.
+            Err(_) => Kernel::default(),
+        };
+        if kernel.is_empty() {
+            return Ok(kernel);
+        }
+        if kernel.incompatible {
+            let equation = &file.equation;
+            let given = equation.source.as_ref().or(equation.exact.as_ref());
+            return Err(self
+                .source
+                .error(
+                    "equation",
+                    given.map_or(0..0, Spanned::span),
+                    format!(
+                        "there is no solution: the equation leaves u free up to {}, and the data do work on it ({:.1e} \
+                         of their size), so that the energy has no minimum",
+                        kernel.what(),
+                        kernel.mismatch
+                    ),
+                )
+                .help(
+                    "the integrals of the source and of the boundary data must cancel (∫f + ∫g = 0); or give a \
+                     `reaction`, or hold the value on some face",
+                ));
+        }
+        let rounded = match kernel.mismatch {
+            mismatch if mismatch > 1e-9 => format!(
+                ". The data are compatible only to {mismatch:.1e} of their size; what is left over is spread evenly"
+            ),
+            _ => String::new(),
+        };
+        self.warnings.push(format!(
+            "the equation leaves u free up to {}: the run takes the solution with {}, and errors are measured up to \
+             it{rounded}",
+            kernel.what(),
+            kernel.fixed_by(),
+        ));
+        Ok(kernel)
+    }
+
+    fn not_convex(&self, file: &File, what: &str, value: f64, point: &[f64]) -> ProblemError {
+        let given = match what {
+            "diffusion" => file.equation.diffusion.as_ref(),
+            "reaction" => file.equation.reaction.as_ref(),
+            _ => None,
+        };
+        self.source.error(
+            &format!("equation.{what}"),
+            given.map_or(0..0, Spanned::span),
+            format!(
+                "must not be negative: it is {value} at x = {point:?}, and the energy is not convex there"
+            ),
+        )
+    }
+
+    pub(super) fn ast(&self, key: &str, text: &Spanned<Text>) -> Built<Ast> {
         parse(text.get_ref()).map_err(|error| self.source.formula(key, text, &error))
     }
 
-    pub(super) fn expression(&mut self, key: &str, text: &Spanned<String>, names: Names) -> Built<NodeId> {
+    pub(super) fn expression(&mut self, key: &str, text: &Spanned<Text>, names: Names) -> Built<NodeId> {
         let ast = self.ast(key, text)?;
         let scope = Scope {
             dimension: self.dimension,
@@ -243,7 +374,7 @@ impl<'a> Builder<'a> {
     pub(super) fn optional(
         &mut self,
         key: &str,
-        text: Option<&Spanned<String>>,
+        text: Option<&Spanned<Text>>,
         names: Names,
     ) -> Built<Option<NodeId>> {
         text.map(|text| self.expression(key, text, names)).transpose()

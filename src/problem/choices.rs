@@ -1,15 +1,20 @@
 //! The parts of a problem file that say how it is solved: domain, dictionary, points, algorithm.
 
 use super::build::{Builder, Built, MAX_COUNT, MAX_NEURONS, MAX_POINTS, constant_for};
-use super::file::{self, Count, DirectionKind, File, Formulation, OneOrMany, RuleKind, Shape};
+use super::file::{self, DirectionKind, File, Formulation, OneOrMany, RuleKind, Shape};
 use super::settings::{Dictionary, Overrides, Quadrature, Settings};
-use super::source::{Source, count, interval, optional_count, positive};
+use super::source::{Source, count, interval, optional_count, positive, real};
+use super::typed::{Count, Real};
 use super::{Algorithm, PenaltySpec, ProblemError};
 use crate::activation::{Activation, MAX_RELU_POWER};
 use crate::domain::{Domain, Region};
 use crate::loss::{Density, TermSpec};
 use crate::points::{MAX_HALTON_DIMENSION, PointSet, Rule};
+use std::collections::BTreeMap;
 use toml::Spanned;
+
+/// Steps across the domain for each ω of a box whose biases follow its weights.
+const BOX_OFFSETS: usize = 40;
 
 impl Builder<'_> {
     pub(super) fn dictionary(&mut self, file: &File) -> Built<Dictionary> {
@@ -31,18 +36,6 @@ impl Builder<'_> {
             None if self.dimension == 1 => DirectionKind::Axes,
             None => DirectionKind::Sphere,
         };
-        let reach = (0..self.dimension)
-            .map(|i| {
-                let (low, high) = self.domain.side(i);
-                low.abs().max(high.abs())
-            })
-            .map(|extent| extent * extent)
-            .sum::<f64>()
-            .sqrt();
-        let bias = match &given.bias {
-            Some(bias) => interval(source, "dictionary.bias", bias)?,
-            None => [-reach, reach],
-        };
         let weights = match (&given.weights, directions) {
             (Some(weights), DirectionKind::Box) => interval(source, "dictionary.weights", weights)?,
             (Some(weights), _) => {
@@ -61,17 +54,48 @@ impl Builder<'_> {
             }
             (None, _) => [-1.0, 1.0],
         };
+        let bias = match &given.bias {
+            Some(bias) => interval(source, "dictionary.bias", bias)?,
+            None if directions == DirectionKind::Box => self.bias_for(weights),
+            None => {
+                let reach = self.reach();
+                [-reach, reach]
+            }
+        };
+        let offsets = optional_count(source, "dictionary.offsets", &given.offsets, 1, 10_000_000)?;
+        // A long ω crosses many cells; its neurons are no finer for that.
+        let follows_weights = directions == DirectionKind::Box && given.bias.is_none();
+        let offsets = offsets.or(follows_weights.then_some(BOX_OFFSETS));
         let default_candidates = if self.dimension <= 2 { 100 } else { 256 };
         Ok(Dictionary {
             activation,
             directions,
             bias,
             weights,
-            offsets: optional_count(source, "dictionary.offsets", &given.offsets, 1, 10_000_000)?,
+            offsets,
             candidates: optional_count(source, "dictionary.candidates", &given.candidates, 1, 10_000_000)?
                 .unwrap_or(default_candidates),
             refine: given.refine.unwrap_or(false),
         })
+    }
+
+    /// The largest |x| in the domain.
+    fn reach(&self) -> f64 {
+        let sides = (0..self.dimension).map(|i| self.domain.side(i));
+        let squares = sides.map(|(low, high)| low.abs().max(high.abs()).powi(2));
+        squares.sum::<f64>().sqrt()
+    }
+
+    /// The biases −ω·x of all ω with components in `weights` and all x in the domain (or the box around it).
+    fn bias_for(&self, [low, high]: [f64; 2]) -> [f64; 2] {
+        let mut range = [0.0, 0.0];
+        for axis in 0..self.dimension {
+            let (left, right) = self.domain.side(axis);
+            let products = [low * left, low * right, high * left, high * right];
+            range[0] -= products.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            range[1] -= products.iter().copied().fold(f64::INFINITY, f64::min);
+        }
+        range
     }
 
     pub(super) fn require_smoothness(
@@ -89,9 +113,7 @@ impl Builder<'_> {
                 .collect::<Vec<_>>(),
             Density::Residual { parts, .. } => parts.iter().map(|(symbol, _)| symbol.order()).collect(),
         });
-        let in_penalties = penalties
-            .iter()
-            .flat_map(|penalty| penalty.parts.iter().map(|(symbol, _)| symbol.order()));
+        let in_penalties = penalties.iter().map(PenaltySpec::order);
         let needed = in_terms.chain(in_penalties).max().unwrap_or(0);
         let smoothness = dictionary.activation.smoothness();
         if needed <= smoothness {
@@ -103,14 +125,14 @@ impl Builder<'_> {
                 "dictionary.activation",
                 file.dictionary.activation.span(),
                 format!(
-                    "{} is not smooth enough: this {} of order {order} takes derivatives of order {needed}, and the {}th derivative of {} is not a function",
+                    "{} is not smooth enough: this {} of order {order} takes derivatives of order {needed}, and the {} derivative of {} is not a function",
                     dictionary.activation,
                     match file.equation.formulation {
                         Formulation::Energy => "energy",
                         Formulation::Residual => "residual",
                         Formulation::Fit => "fit",
                     },
-                    smoothness + 1,
+                    ordinal(smoothness + 1),
                     dictionary.activation,
                 ),
             )
@@ -305,12 +327,12 @@ impl Builder<'_> {
             tolerance: given
                 .tolerance
                 .as_ref()
-                .map(|tolerance| positive(source, "solver.tolerance", tolerance))
+                .map(|tolerance| positive(source, "solver.tolerance", tolerance, &self.constants))
                 .transpose()?,
             radius: given
                 .radius
                 .as_ref()
-                .map(|radius| positive(source, "solver.radius", radius))
+                .map(|radius| positive(source, "solver.radius", radius, &self.constants))
                 .transpose()?,
             step: given.step,
             guard: given.guard,
@@ -319,7 +341,23 @@ impl Builder<'_> {
     }
 }
 
-pub(super) fn domain(source: &Source, given: &file::FileDomain, dimension: usize) -> Built<Domain> {
+/// 1st, 2nd, 3rd, 4th …, for the orders of derivatives (below 11).
+fn ordinal(number: usize) -> String {
+    let ending = match number {
+        1 => "st",
+        2 => "nd",
+        3 => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+pub(super) fn domain(
+    source: &Source,
+    given: &file::FileDomain,
+    dimension: usize,
+    constants: &BTreeMap<String, f64>,
+) -> Built<Domain> {
     let (allowed, other) = match given.shape {
         Shape::Box => (
             ["lower", "upper"],
@@ -349,9 +387,13 @@ pub(super) fn domain(source: &Source, given: &file::FileDomain, dimension: usize
         let Some(value) = value else {
             return Ok(vec![default; dimension]);
         };
+        let number = |number: &Real| {
+            let number = Spanned::new(value.span(), number.clone());
+            real(source, &key, &number, constants)
+        };
         let list = match value.get_ref() {
-            OneOrMany::One(number) => vec![*number; dimension],
-            OneOrMany::Many(list) => list.clone(),
+            OneOrMany::One(one) => vec![number(one)?; dimension],
+            OneOrMany::Many(list) => list.iter().map(number).collect::<Built<Vec<f64>>>()?,
         };
         if list.len() != dimension {
             return Err(source.error(
@@ -393,7 +435,7 @@ pub(super) fn domain(source: &Source, given: &file::FileDomain, dimension: usize
         Shape::Ball => {
             let center = list("center", &given.center, 0.0)?;
             let radius = match &given.radius {
-                Some(radius) => positive(source, "domain.radius", radius)?,
+                Some(radius) => positive(source, "domain.radius", radius, constants)?,
                 None => 1.0,
             };
             Ok(match dimension {

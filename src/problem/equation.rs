@@ -111,6 +111,20 @@ impl Energy {
         loads.insert(0, (Symbol::value(), against_value));
         loads
     }
+
+    /// nᵀ a D²u n of the exact solution, the bending moment for m = 2.
+    pub fn moment(&self, graph: &mut Graph, normal: &[NodeId], exact: NodeId) -> NodeId {
+        let mut sum = graph.number(0.0);
+        for (i, &n_i) in normal.iter().enumerate() {
+            for (j, &n_j) in normal.iter().enumerate() {
+                let bend = graph.differentiate_by(exact, &MultiIndex::new([i, j]));
+                let term = graph.multiply(n_i, bend);
+                let term = graph.multiply(n_j, term);
+                sum = graph.add(sum, term);
+            }
+        }
+        graph.multiply(self.diffusion, sum)
+    }
 }
 
 /// n·∇f.

@@ -1,5 +1,6 @@
 //! The problem file as it is typed: keys, types and defaults, nothing checked beyond that.
 
+use super::typed::{Count, Real, Text};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor, value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -13,7 +14,7 @@ pub(super) struct File {
     pub name: Spanned<String>,
     pub domain: FileDomain,
     #[serde(default)]
-    pub constants: BTreeMap<String, Spanned<f64>>,
+    pub constants: BTreeMap<String, Spanned<Real>>,
     pub equation: FileEquation,
     #[serde(default)]
     pub boundary: Boundaries,
@@ -31,7 +32,7 @@ pub(super) struct FileDomain {
     pub lower: Option<Spanned<OneOrMany>>,
     pub upper: Option<Spanned<OneOrMany>>,
     pub center: Option<Spanned<OneOrMany>>,
-    pub radius: Option<Spanned<f64>>,
+    pub radius: Option<Spanned<Real>>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize)]
@@ -45,8 +46,8 @@ pub(super) enum Shape {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged, expecting = "expected a number or a list of numbers")]
 pub(super) enum OneOrMany {
-    One(f64),
-    Many(Vec<f64>),
+    One(Real),
+    Many(Vec<Real>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -55,12 +56,12 @@ pub(super) struct FileEquation {
     #[serde(default)]
     pub formulation: Formulation,
     pub order: Option<Spanned<i64>>,
-    pub diffusion: Option<Spanned<String>>,
-    pub reaction: Option<Spanned<String>>,
-    pub potential: Option<Spanned<String>>,
-    pub operator: Option<Spanned<String>>,
-    pub exact: Option<Spanned<String>>,
-    pub source: Option<Spanned<String>>,
+    pub diffusion: Option<Spanned<Text>>,
+    pub reaction: Option<Spanned<Text>>,
+    pub potential: Option<Spanned<Text>>,
+    pub operator: Option<Spanned<Text>>,
+    pub exact: Option<Spanned<Text>>,
+    pub source: Option<Spanned<Text>>,
 }
 
 /// Which functional is minimised.
@@ -84,9 +85,11 @@ pub(super) struct Boundaries(pub Vec<FileBoundary>);
 #[serde(deny_unknown_fields)]
 pub(super) struct FileBoundary {
     pub condition: Spanned<Condition>,
-    pub penalty: Option<Spanned<String>>,
-    pub value: Option<Spanned<String>>,
-    pub weight: Option<Spanned<f64>>,
+    pub penalty: Option<Spanned<Text>>,
+    pub value: Option<Spanned<Text>>,
+    pub slope: Option<Spanned<Text>>,
+    pub moment: Option<Spanned<Text>>,
+    pub weight: Option<Spanned<Real>>,
     pub faces: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
@@ -96,10 +99,20 @@ pub(super) struct FileBoundary {
 pub enum Condition {
     /// The normal derivative (the flux) is given.
     Neumann,
-    /// The value is given.
+    /// The value is given; in an energy of order 4 the normal derivative as well.
     Dirichlet,
     /// Nothing is asked for.
     None,
+    /// The value is given.
+    Value,
+    /// The normal derivative is given.
+    Slope,
+    /// Order 4: value and normal derivative are given.
+    Clamped,
+    /// Order 4: the value is given, and the bending moment.
+    SimplySupported,
+    /// Order 4: bending moment and shear are those of a free end.
+    Free,
 }
 
 #[derive(Debug, Deserialize)]
@@ -137,35 +150,6 @@ pub(super) struct FileQuadrature {
     pub cache_mib: Option<Spanned<i64>>,
 }
 
-/// A whole number, or a formula for one in `n`, the number of neurons.
-#[derive(Debug, Clone)]
-pub(super) enum Count {
-    Number(i64),
-    Formula(String),
-}
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = Count;
-
-            fn expecting(&self, formatter: &mut std::fmt::Formatter) -> std::fmt::Result {
-                formatter.write_str("a whole number, or a formula in n such as \"n^2/10\"")
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<Count, E> {
-                Ok(Count::Number(number))
-            }
-
-            fn visit_str<E>(self, formula: &str) -> Result<Count, E> {
-                Ok(Count::Formula(formula.to_string()))
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
-}
-
 /// α_n in u_n = (1 − α_n) u_(n−1) − M α_n g_n.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -193,8 +177,8 @@ pub(super) struct FileSolver {
     pub algorithm: Option<Spanned<Algorithm>>,
     pub neurons: Spanned<i64>,
     pub seed: Option<Spanned<i64>>,
-    pub tolerance: Option<Spanned<f64>>,
-    pub radius: Option<Spanned<f64>>,
+    pub tolerance: Option<Spanned<Real>>,
+    pub radius: Option<Spanned<Real>>,
     #[serde(default)]
     pub step: StepRule,
     #[serde(default = "yes")]

@@ -1,17 +1,23 @@
 //! What is to be solved, with which dictionary, on which points, by which algorithm.
 
+mod boundary;
 mod build;
 mod choices;
+mod conditions;
 mod equation;
 mod error;
 mod file;
+mod kernel;
+mod rough;
 mod settings;
 mod source;
 mod terms;
+mod typed;
 mod words;
 
 pub use error::ProblemError;
 pub use file::{Algorithm, Condition, DirectionKind, Formulation, ProjectionKind, StepRule};
+pub use kernel::{Affine, Kernel};
 pub use settings::{Dictionary, Overrides, Purpose, Quadrature, Settings};
 pub use words::Words;
 
@@ -43,17 +49,22 @@ pub struct Problem {
     pub settings: Settings,
     /// The equation told back.
     pub words: Words,
+    /// What the equation leaves free.
+    pub kernel: Kernel,
     /// Things the user should know, although the problem can be solved.
     pub warnings: Vec<String>,
     terms: Vec<TermSpec>,
     penalties: Vec<PenaltySpec>,
 }
 
-/// A penalty δ⁻¹ (Bu − g)² whose δ depends on the number of neurons.
+/// A penalty ½δ⁻¹ (Bu − g)² whose δ depends on the number of neurons.
 #[derive(Debug, Clone)]
 struct PenaltySpec {
     region: Region,
+    /// B and g, where B is one symbol.
     parts: Vec<(Symbol, Formula)>,
+    /// B as Σ c(x) p(∂) and g: a normal derivative on a curved face.
+    oblique: Option<(Vec<(Symbol, Formula)>, Formula)>,
     delta: Ast,
     constants: std::collections::BTreeMap<String, f64>,
 }

@@ -83,8 +83,12 @@ pub enum Purpose {
     Errors,
 }
 
-/// Points for errors in many dimensions: enough for three digits.
+/// Points for errors in many dimensions: enough for three digits …
 const ERROR_POINTS: usize = 1 << 18;
+/// … and for a small run so many times its own, which are no limit to it …
+const ERROR_FACTOR: usize = 16;
+/// … but never fewer.
+const LEAST_ERROR_POINTS: usize = 1 << 14;
 /// Beyond this many points, a sixteenth of them is enough for validation.
 const MANY_POINTS: usize = 1_000_000;
 /// Seeds of validation and error points differ from every training seed.
@@ -148,12 +152,18 @@ impl Quadrature {
 
     fn count(&self, points: usize, region: Region, purpose: Purpose) -> usize {
         match (region, purpose) {
-            (_, Purpose::Errors) => ERROR_POINTS,
+            (Region::Interior, Purpose::Errors) => error_points(points),
+            (Region::Boundary(_), Purpose::Errors) => error_points(self.boundary_points),
             (Region::Interior, Purpose::Validation) => points.min(MANY_POINTS.max(points / 16)),
             (Region::Interior, Purpose::Training) => points,
             (Region::Boundary(_), _) => self.boundary_points,
         }
     }
+}
+
+fn error_points(training: usize) -> usize {
+    let wanted = training.saturating_mul(ERROR_FACTOR);
+    wanted.clamp(LEAST_ERROR_POINTS, ERROR_POINTS)
 }
 
 /// A fine mesh for errors where the training points are random.

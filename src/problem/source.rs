@@ -2,7 +2,9 @@
 
 use super::ProblemError;
 use super::build::Built;
-use crate::expression::ExpressionError;
+use super::typed::{Real, Text};
+use crate::expression::{ExpressionError, Scope, parse};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 
@@ -41,10 +43,10 @@ impl Source<'_> {
     }
 
     /// An error inside a formula, at its place inside the string.
-    pub(super) fn formula(&self, key: &str, text: &Spanned<String>, error: &ExpressionError) -> ProblemError {
+    pub(super) fn formula(&self, key: &str, text: &Spanned<Text>, error: &ExpressionError) -> ProblemError {
         let span = text.span();
         let raw = self.text.get(span.clone()).unwrap_or_default();
-        let place = match raw.find(text.get_ref().as_str()) {
+        let place = match raw.find(&**text.get_ref()) {
             Some(offset) => {
                 let start = span.start + offset;
                 start + error.span.start..start + error.span.end
@@ -82,8 +84,33 @@ pub(super) fn optional_count(
         .transpose()
 }
 
-pub(super) fn finite(source: &Source, key: &str, value: &Spanned<f64>) -> Built<f64> {
-    let number = *value.get_ref();
+/// A number, or the value of a formula in the constants of the file.
+pub(super) fn real(
+    source: &Source,
+    key: &str,
+    value: &Spanned<Real>,
+    constants: &BTreeMap<String, f64>,
+) -> Built<f64> {
+    let text = match value.get_ref() {
+        Real::Number(number) => return Ok(*number),
+        Real::Formula(text) => Spanned::new(value.span(), text.clone()),
+    };
+    let scope = Scope {
+        constants: constants.clone(),
+        ..Scope::default()
+    };
+    parse(text.get_ref())
+        .and_then(|ast| scope.constant(&ast))
+        .map_err(|error| source.formula(key, &text, &error))
+}
+
+pub(super) fn finite(
+    source: &Source,
+    key: &str,
+    value: &Spanned<Real>,
+    constants: &BTreeMap<String, f64>,
+) -> Built<f64> {
+    let number = real(source, key, value, constants)?;
     if number.is_finite() {
         Ok(number)
     } else {
@@ -91,8 +118,13 @@ pub(super) fn finite(source: &Source, key: &str, value: &Spanned<f64>) -> Built<
     }
 }
 
-pub(super) fn positive(source: &Source, key: &str, value: &Spanned<f64>) -> Built<f64> {
-    match finite(source, key, value)? {
+pub(super) fn positive(
+    source: &Source,
+    key: &str,
+    value: &Spanned<Real>,
+    constants: &BTreeMap<String, f64>,
+) -> Built<f64> {
+    match finite(source, key, value, constants)? {
         number if number > 0.0 => Ok(number),
         number => Err(source.error(key, value.span(), format!("must be positive, not {number}"))),
     }

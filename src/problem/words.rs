@@ -1,6 +1,10 @@
 //! A problem told back to whoever wrote its file.
 
+use super::Kernel;
+use super::boundary::{Held, Kind};
 use super::file::{Condition, File, FileBoundary, FileEquation, Formulation};
+use super::typed::{Real, Text};
+use crate::domain::Face;
 use toml::Spanned;
 
 /// The equation and its boundary conditions in words and formulas.
@@ -15,17 +19,20 @@ pub struct Words {
 }
 
 impl Words {
-    pub(super) fn of(file: &File, half_order: usize) -> Self {
-        let boundary = file
-            .boundary
-            .0
-            .iter()
-            .map(|given| condition(given, &file.equation));
-        let mut boundary: Vec<String> = boundary.collect();
-        if boundary.is_empty() {
-            boundary.push("natural on all of the boundary: nothing to enforce".to_string());
+    /// `unnamed` are the faces that no table says anything about.
+    pub(super) fn of(file: &File, kind: Kind, unnamed: &[Face], kernel: &Kernel) -> Self {
+        let exact = file.equation.exact.is_some();
+        let tables = file.boundary.0.iter();
+        let mut boundary: Vec<String> = tables.map(|given| condition(given, kind, exact)).collect();
+        boundary.extend(unsaid(kind, unnamed, boundary.is_empty(), exact));
+        if !kernel.is_empty() {
+            boundary.push(format!(
+                "u is free up to {}: fixed by {}",
+                kernel.what(),
+                kernel.fixed_by()
+            ));
         }
-        let (equation, letters) = equation(&file.equation, half_order);
+        let (equation, letters) = equation(&file.equation, kind.order / 2);
         Self {
             equation,
             letters,
@@ -34,7 +41,37 @@ impl Words {
     }
 }
 
-fn text(given: &Option<Spanned<String>>) -> Option<&str> {
+/// What holds on faces that no table names.
+fn unsaid(kind: Kind, unnamed: &[Face], everywhere: bool, exact: bool) -> Option<String> {
+    if unnamed.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = unnamed.iter().map(Face::name).collect();
+    let place = match everywhere {
+        true => "on all of the boundary".to_string(),
+        false => format!("on {}", names.join(", ")),
+    };
+    Some(match kind.formulation {
+        Formulation::Fit => "none: a fit asks for nothing there".to_string(),
+        Formulation::Residual => format!("nothing is asked for {place}"),
+        Formulation::Energy => format!("{} {place}, naturally: nothing to enforce", natural(kind, exact)),
+    })
+}
+
+/// The natural conditions of an energy with their data.
+fn natural(kind: Kind, exact: bool) -> String {
+    let (what, are) = match kind.order {
+        0..=2 => ("the flux", "is"),
+        _ => ("bending moment and shear", "are"),
+    };
+    let those = if kind.order <= 2 { "that" } else { "those" };
+    match exact {
+        true => format!("{what} {are} {those} of the exact solution"),
+        false => format!("{what} {are} 0"),
+    }
+}
+
+fn text(given: &Option<Spanned<Text>>) -> Option<&str> {
     given.as_ref().map(|text| text.get_ref().trim())
 }
 
@@ -84,7 +121,7 @@ fn equation(given: &FileEquation, half_order: usize) -> (String, Vec<String>) {
     (equation, letters)
 }
 
-fn condition(given: &FileBoundary, equation: &FileEquation) -> String {
+fn condition(given: &FileBoundary, kind: Kind, exact: bool) -> String {
     let place = match &given.faces {
         Some(faces) => {
             let names: Vec<&str> = faces
@@ -96,20 +133,55 @@ fn condition(given: &FileBoundary, equation: &FileEquation) -> String {
         }
         None => "on all of the boundary".to_string(),
     };
-    let value = match (text(&given.value), &equation.exact) {
-        (Some(value), _) => format!("is {value}"),
-        (None, Some(_)) => "is that of the exact solution".to_string(),
-        (None, None) => "is 0".to_string(),
+    let energy = kind.formulation == Formulation::Energy;
+    let condition = *given.condition.get_ref();
+    let held = kind.held(condition).unwrap_or_default();
+    if held.is_empty() {
+        return match energy {
+            true => format!("{} {place}, naturally: nothing to enforce", natural(kind, exact)),
+            false => format!("nothing is asked for {place}"),
+        };
+    }
+    let is_natural = |held: &Held| energy && matches!(held, Held::Flux | Held::Moment);
+    let told = |wanted: bool| -> Vec<String> {
+        let chosen = held.iter().filter(|held| is_natural(held) == wanted);
+        chosen.map(|&held| quantity(given, kind, held, exact)).collect()
     };
-    let energy = equation.formulation == Formulation::Energy;
-    match given.condition.get_ref() {
-        Condition::None => format!("nothing is asked for {place}"),
-        Condition::Neumann if energy => format!("the flux {value} {place}, naturally: nothing to enforce"),
-        Condition::Neumann => format!("the normal derivative {value} {place}, as a residual"),
-        Condition::Dirichlet if energy => {
-            let penalty = text(&given.penalty).unwrap_or("its default");
-            format!("the value {value} {place}, by a penalty with δ = {penalty}")
-        }
-        Condition::Dirichlet => format!("the value {value} {place}, as a residual"),
+    let (enforced, natural) = (told(false).join(" and "), told(true).join(" and "));
+    let how = match (energy, text(&given.penalty), &given.weight) {
+        (true, penalty, _) => format!("by a penalty with δ = {}", penalty.unwrap_or("its default")),
+        (false, _, None) => "as a residual".to_string(),
+        (false, _, Some(weight)) => match weight.get_ref() {
+            Real::Number(weight) => format!("as a residual with weight {weight}"),
+            Real::Formula(weight) => format!("as a residual with weight {}", &**weight),
+        },
+    };
+    let name = match (condition, kind.order) {
+        (Condition::Clamped, _) => "clamped: ",
+        (Condition::Dirichlet, 4) if energy => "clamped: ",
+        (Condition::SimplySupported, _) => "simply supported: ",
+        (Condition::Free, _) => "free: ",
+        _ => "",
+    };
+    match (enforced.is_empty(), natural.is_empty()) {
+        (true, _) => format!("{name}{natural} {place}, naturally: nothing to enforce"),
+        (_, true) => format!("{name}{enforced} {place}, {how}"),
+        _ => format!("{name}{enforced} {place}, {how}; {natural}, naturally"),
+    }
+}
+
+/// A quantity on the boundary and its data.
+fn quantity(given: &FileBoundary, kind: Kind, held: Held, exact: bool) -> String {
+    let what = match held {
+        Held::Value => "the value",
+        Held::Slope => "the normal derivative",
+        Held::Moment => "the bending moment",
+        Held::Flux if kind.order <= 2 => "the flux",
+        Held::Flux => "the shear",
+    };
+    match (kind.text(given, held), exact) {
+        (Some((_, value)), _) => format!("{what} is {}", value.get_ref().trim()),
+        (None, true) => format!("{what} is that of the exact solution"),
+        (None, false) => format!("{what} is 0"),
     }
 }

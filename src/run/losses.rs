@@ -10,7 +10,7 @@ use crate::loss::Loss;
 use crate::points::Rule;
 use crate::problem::{DirectionKind, Problem, Purpose};
 use crate::search;
-use crate::sums::{CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, Sums, TableSums};
+use crate::sums::{CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PinnedSums, Sums, TableSums};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -63,6 +63,30 @@ pub(super) fn sums(
     observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
 ) -> Result<Box<dyn Sums>, SolveError> {
     let loss = problem.loss(problem.settings.neurons, purpose)?;
+    let sums = plain_sums(problem, loss, purpose, gpu, options, observer)?;
+    if problem.kernel.is_empty() {
+        return Ok(sums);
+    }
+    let by_cpu = RunOptions {
+        tables: None,
+        ..RunOptions::default()
+    };
+    let functionals = problem.functionals(purpose)?.into_iter();
+    let functionals = functionals.map(|loss| plain_sums(problem, loss, purpose, None, &by_cpu, observer));
+    let functionals = functionals.collect::<Result<Vec<_>, _>>()?;
+    let (stiffness, dimension) = (problem.kernel.stiffness, problem.dimension());
+    Ok(Box::new(PinnedSums::new(sums, functionals, stiffness, dimension)))
+}
+
+/// The sums of a loss, by tables, a GPU or the CPU.
+fn plain_sums(
+    problem: &Problem,
+    loss: Loss,
+    purpose: Purpose,
+    gpu: Option<&Arc<Gpu>>,
+    options: &RunOptions,
+    observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
+) -> Result<Box<dyn Sums>, SolveError> {
     if let Some((power, axes)) = table_axes(problem, &loss) {
         let spec = TableSpec {
             purpose,

@@ -125,6 +125,7 @@ pub fn run(
             l2: None,
             h1: None,
             energy: None,
+            excess: None,
             loss: step.loss,
             validation_loss: step.validation_loss,
             score: step.score,

@@ -10,11 +10,13 @@
 //! Every score, load, Gram entry and loss of the greedy algorithms is one of their reductions.
 
 mod cpu;
+mod pinned;
 mod tables;
 
 #[cfg(feature = "gpu")]
 pub(crate) use cpu::{CpuField, CpuRho};
 pub use cpu::{CpuOptions, CpuSums, runs_bytes};
+pub use pinned::PinnedSums;
 #[cfg(feature = "gpu")]
 pub(crate) use tables::{Block, PLACES, PairTable, Sorted, axis_pairs, row_width};
 pub use tables::{MomentTables, PairSums, PassOptions, TableStore, TableSums};

@@ -242,6 +242,7 @@ fn mean_rows(by_seed: &[Vec<Row>]) -> Vec<Row> {
             l2: mean(|row| row.l2),
             h1: mean(|row| row.h1),
             energy: mean(|row| row.energy),
+            excess: mean(|row| row.excess),
             loss: mean(|row| Some(row.loss)).unwrap_or(row.loss),
             ..row.clone()
         });

@@ -1,0 +1,274 @@
+//! Where an exact solution is not smooth enough for the f that is derived from it.
+//!
+//! The symbolic derivative of |x − c| is a sign and that of a sign is zero: what acts at c itself is lost.
+//! Lines along the axes find the places where a formula may have a kink, and differences across them
+//! tell whether something that an equation differentiates once more jumps there.
+
+use super::build::Builder;
+use super::equation::Energy;
+use crate::domain::Region;
+use crate::expression::{Function, MultiIndex, Node, NodeId, Program};
+use crate::loss::{Density, TermSpec};
+use crate::points::{PointSet, Rule, Tile};
+
+/// Points looked at along a line.
+const SAMPLES: usize = 160;
+/// Lines along each axis.
+const LINES: usize = 12;
+/// How far from a place, as a part of the line, the difference across it is taken: twice.
+const NEAR: [f64; 2] = [1e-5, 1e-7];
+/// A jump is at least this part of the function's size.
+const JUMP: f64 = 1e-3;
+
+/// A function that must be continuous along an axis.
+struct Continuous {
+    node: NodeId,
+    axis: usize,
+    what: &'static str,
+}
+
+impl Builder<'_> {
+    /// A warning where f, derived from `exact`, leaves something out.
+    pub(super) fn warn_of_kinks(&mut self, functions: Vec<(NodeId, usize, &'static str)>) {
+        let functions: Vec<Continuous> = functions
+            .into_iter()
+            .map(|(node, axis, what)| Continuous { node, axis, what })
+            .collect();
+        let Some((what, point)) = self.jump(&functions) else {
+            return;
+        };
+        self.warnings.push(format!(
+            "`exact` is not smooth enough for the f that is derived from it: near x = {point:.6?} {what} jumps, and f \
+             leaves out what acts there, so that the run approaches another function. Choose a smoother solution, or \
+             give `source`"
+        ));
+    }
+
+    /// What an energy differentiates once more when f is derived: u and its flux; for m = 2 up to the shear.
+    pub(super) fn continuous_in_energy(
+        &mut self,
+        energy: &Energy,
+        exact: NodeId,
+    ) -> Vec<(NodeId, usize, &'static str)> {
+        let mut functions = Vec::new();
+        for axis in 0..self.dimension {
+            functions.push((exact, axis, "the solution"));
+            let slope = self.graph.differentiate(exact, axis);
+            if energy.half_order == 1 {
+                let flux = self.graph.multiply(energy.diffusion, slope);
+                functions.push((flux, axis, "its flux"));
+                continue;
+            }
+            let bend = self.graph.differentiate(slope, axis);
+            let moment = self.graph.multiply(energy.diffusion, bend);
+            let shear = self.graph.differentiate(moment, axis);
+            functions.extend([
+                (slope, axis, "its slope"),
+                (moment, axis, "its bending moment"),
+                (shear, axis, "its shear"),
+            ]);
+        }
+        functions
+    }
+
+    /// What the operator of a residual differentiates once more.
+    pub(super) fn continuous_in_residual(
+        &mut self,
+        interior: &TermSpec,
+        exact: NodeId,
+    ) -> Vec<(NodeId, usize, &'static str)> {
+        const NAMES: [&str; 4] = [
+            "the solution",
+            "its slope",
+            "its second derivative",
+            "its third derivative",
+        ];
+        let Density::Residual { parts, .. } = &interior.density else {
+            return Vec::new();
+        };
+        let derivatives = parts.iter().flat_map(|(symbol, _)| symbol.terms());
+        let indices: Vec<MultiIndex> = derivatives.map(|(_, alpha)| alpha.clone()).collect();
+        let mut functions = Vec::new();
+        for axis in 0..self.dimension {
+            let by_axis = |alpha: &MultiIndex| alpha.coordinates().filter(|&i| i == axis).count();
+            let order = indices.iter().map(by_axis).max().unwrap_or(0);
+            let mut node = exact;
+            for what in NAMES.into_iter().take(order) {
+                functions.push((node, axis, what));
+                node = self.graph.differentiate(node, axis);
+            }
+        }
+        functions
+    }
+
+    /// A function that jumps, and where.
+    fn jump(&self, functions: &[Continuous]) -> Option<(&'static str, Vec<f64>)> {
+        let roots: Vec<NodeId> = functions.iter().map(|function| function.node).collect();
+        let kinks = self.kinks(&roots);
+        if kinks.is_empty() {
+            return None;
+        }
+        let kinks = Program::new(&kinks.graph, &kinks.nodes, self.dimension, &[]);
+        let rule = Rule::MonteCarlo {
+            points: LINES,
+            seed: 5,
+        };
+        let points = PointSet::new(&self.domain, Region::Interior, rule, 0).ok()?;
+        let mut tile = Tile::default();
+        points.fill(0..points.len(), &mut tile);
+        for axis in 0..self.dimension {
+            let along: Vec<&Continuous> = functions
+                .iter()
+                .filter(|function| function.axis == axis)
+                .collect();
+            let nodes: Vec<NodeId> = along.iter().map(|function| function.node).collect();
+            let program = Program::new(&self.graph, &nodes, self.dimension, &[]);
+            for through in 0..tile.len() {
+                let line = Line {
+                    through: tile.point(through),
+                    axis,
+                    ends: self.domain.side(axis),
+                };
+                for place in line.places(&kinks) {
+                    if !self.domain.contains(line.at(place).into_iter()) {
+                        continue;
+                    }
+                    if let Some(k) = line.jumping(&program, place) {
+                        return Some((along[k].what, line.at(place)));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Functions whose zeros are where formulas may have kinks.
+    fn kinks(&self, roots: &[NodeId]) -> Kinks {
+        let mut graph = self.graph.clone();
+        let mut nodes = Vec::new();
+        for id in self.graph.order(roots) {
+            match *self.graph.node(id) {
+                Node::Apply(Function::Abs | Function::Sign | Function::Step | Function::Sqrt, a) => {
+                    nodes.push(a)
+                }
+                Node::Minimum(a, b) | Node::Maximum(a, b) => nodes.push(graph.subtract(a, b)),
+                Node::Power(a, b)
+                    if self
+                        .graph
+                        .as_number(b)
+                        .is_none_or(|b| b.fract() != 0.0 || b < 0.0) =>
+                {
+                    nodes.push(a);
+                }
+                // The angle turns over where y changes its sign.
+                Node::Angle(y, _) => nodes.push(y),
+                _ => {}
+            }
+        }
+        Kinks { graph, nodes }
+    }
+}
+
+struct Kinks {
+    graph: crate::expression::Graph,
+    nodes: Vec<NodeId>,
+}
+
+impl Kinks {
+    fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+}
+
+/// A line through the domain along an axis.
+struct Line {
+    through: Vec<f64>,
+    axis: usize,
+    ends: (f64, f64),
+}
+
+impl Line {
+    fn at(&self, place: f64) -> Vec<f64> {
+        let mut point = self.through.clone();
+        point[self.axis] = place;
+        point
+    }
+
+    fn length(&self) -> f64 {
+        self.ends.1 - self.ends.0
+    }
+
+    /// Where one of some functions has a zero: a change of sign, or a minimum of its size that touches zero.
+    fn places(&self, kinks: &Program) -> Vec<f64> {
+        // Not at round numbers, where zeros like to be.
+        let sample = |k: usize| self.ends.0 + self.length() * (k as f64 + 0.372_9) / SAMPLES as f64;
+        let values: Vec<Vec<f64>> = (0..SAMPLES)
+            .map(|k| kinks.evaluate_at(&self.at(sample(k))))
+            .collect();
+        let mut places = Vec::new();
+        for f in 0..kinks.outputs() {
+            let value = |place: f64| kinks.evaluate_at(&self.at(place))[f];
+            let largest = values.iter().map(|values| values[f].abs()).fold(0.0, f64::max);
+            for k in 1..SAMPLES {
+                let (before, after) = (values[k - 1][f], values[k][f]);
+                if before * after < 0.0 {
+                    places.push(bisect(&value, sample(k - 1), sample(k)));
+                } else if k + 1 < SAMPLES
+                    && after.abs() <= before.abs()
+                    && after.abs() <= values[k + 1][f].abs()
+                {
+                    let lowest = lowest(&|place| value(place).abs(), sample(k - 1), sample(k + 1));
+                    if value(lowest).abs() <= 1e-9 * largest {
+                        places.push(lowest);
+                    }
+                }
+            }
+        }
+        places
+    }
+
+    /// The first of some functions that jumps at a place.
+    fn jumping(&self, program: &Program, place: f64) -> Option<usize> {
+        let length = self.length();
+        let inside = |t: f64| t > self.ends.0 && t < self.ends.1;
+        if !inside(place - 2.0 * NEAR[0] * length) || !inside(place + 2.0 * NEAR[0] * length) {
+            return None;
+        }
+        let [far, near] = NEAR.map(|part| {
+            let step = part * length;
+            let (left, right) = (self.at(place - step), self.at(place + step));
+            (program.evaluate_at(&left), program.evaluate_at(&right))
+        });
+        let around = program.evaluate_at(&self.at(place + 0.05 * length));
+        (0..program.outputs()).find(|&f| {
+            let jump = |(left, right): &(Vec<f64>, Vec<f64>)| (right[f] - left[f]).abs();
+            let size = near.0[f].abs().max(near.1[f].abs()).max(around[f].abs());
+            !jump(&near).is_finite() || (jump(&near) > JUMP * size && jump(&near) > 0.3 * jump(&far))
+        })
+    }
+}
+
+/// A zero between two places where a function has different signs.
+fn bisect(value: &dyn Fn(f64) -> f64, mut left: f64, mut right: f64) -> f64 {
+    let sign = value(left).signum();
+    for _ in 0..60 {
+        let middle = 0.5 * (left + right);
+        match value(middle).signum() == sign {
+            true => left = middle,
+            false => right = middle,
+        }
+    }
+    0.5 * (left + right)
+}
+
+/// The minimum of a function that falls and rises between two places, by thirds.
+fn lowest(value: &dyn Fn(f64) -> f64, mut left: f64, mut right: f64) -> f64 {
+    for _ in 0..100 {
+        let third = (right - left) / 3.0;
+        match value(left + third) <= value(right - third) {
+            true => right -= third,
+            false => left += third,
+        }
+    }
+    0.5 * (left + right)
+}
