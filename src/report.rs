@@ -5,7 +5,7 @@ use crate::norms::Errors;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The figures after n neurons.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The number of neurons.
     pub n: usize,

@@ -7,6 +7,8 @@ use crate::problem::{Dictionary, DirectionKind};
 use crate::refine::Resolution;
 use std::f64::consts::PI;
 
+/// Steps across a bias range that the domain cannot be reached from.
+const FAR_STEPS: usize = 16;
 /// Steps across the domain where neither the problem nor the mesh says how many.
 const DEFAULT_OFFSETS: usize = 1024;
 
@@ -84,12 +86,25 @@ fn knots(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[f64]) -
     let first = ((bias_low.min(-bias_high) - low) / step).ceil();
     let last = ((bias_high.max(-bias_low) - low) / step).floor();
     // Outside the domain all neurons are polynomials: one domain's width of them on each side is plenty.
-    let first = first.max(-(steps as f64));
-    let last = last.min(2.0 * steps as f64);
+    let (nearest, farthest) = (-(steps as f64), 2.0 * steps as f64);
+    let (first, last) = (first.max(nearest), last.min(farthest));
+    let served = |place: f64| {
+        let knot = low + place * step;
+        let serves = |bias: f64| (bias_low..=bias_high).contains(&bias);
+        serves(knot) || serves(-knot)
+    };
+    if served(first) || served(last) {
+        return Knots {
+            first: low + first * step,
+            step,
+            count: (last - first).max(0.0) as usize + 1,
+        };
+    }
+    // All biases are farther away: a few of these polynomials span all there are.
     Knots {
-        first: low + first * step,
-        step,
-        count: (last - first).max(0.0) as usize + 1,
+        first: -bias_high,
+        step: (bias_high - bias_low) / FAR_STEPS as f64,
+        count: FAR_STEPS + 1,
     }
 }
 

@@ -231,3 +231,19 @@ fn the_loss_reported_is_that_of_the_network() {
         );
     }
 }
+
+/// Biases that no kink can reach the domain with: the neurons are polynomials, not nothing.
+#[test]
+fn biases_far_from_the_domain_still_have_neurons() {
+    let text = "name = \"far\"\n[domain]\ndimension = 1\n[equation]\ndiffusion = \"1\"\nreaction = \"1\"\n\
+                exact = \"cos(pi*x)\"\n[boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"relu^2\"\n\
+                bias = [5.0, 6.0]\n[quadrature]\nrule = \"gauss\"\ncells = 200\n[solver]\nneurons = 16\n";
+    let report = solve(&Problem::from_toml(text, "far", &Overrides::default()).unwrap());
+    // Three polynomials of degree two, and then no more.
+    assert_eq!(report.neurons, 3);
+    assert!(report.rows.last().unwrap().l2.unwrap() < 0.2);
+    let nothing = text.replace("exact = \"cos(pi*x)\"", "source = \"0\"");
+    let report = solve(&Problem::from_toml(&nothing, "nothing", &Overrides::default()).unwrap());
+    assert_eq!((report.neurons, report.rows.len(), report.rows[0].n), (0, 1, 0));
+    assert!(report.warnings[0].contains("u = 0"), "{:?}", report.warnings);
+}

@@ -7,7 +7,7 @@ pub use losses::table_axes;
 pub use resources::{Memory, candidates, estimated_seconds, require_memory};
 
 use crate::error::SolveError;
-use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step};
+use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step, Stopped};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
 use crate::problem::{Algorithm, DirectionKind, Problem, Purpose};
@@ -122,15 +122,11 @@ pub fn run(
         let reported = step.last || is_row(n, usize::MAX, &options.rows_at);
         let mut row = Row {
             n,
-            l2: None,
-            h1: None,
-            energy: None,
-            excess: None,
             loss: step.loss,
             validation_loss: step.validation_loss,
             score: step.score,
             coefficient_l1: step.network.coefficient_l1(),
-            seconds: 0.0,
+            ..Row::default()
         };
         if reported {
             errors_time += measure(meter.as_ref(), step.network, &mut row, &mut uncertainty)?;
@@ -165,8 +161,23 @@ pub fn run(
         errors_time += measure(meter.as_ref(), &outcome.network, &mut row, &mut uncertainty)?;
         rows.push(row);
     }
+    let mut nothing_found = None;
+    if outcome.network.is_empty() && outcome.stopped != Stopped::Interrupted {
+        let mut row = Row {
+            n: 0,
+            loss: training.risk(&outcome.network)?,
+            ..Row::default()
+        };
+        errors_time += measure(meter.as_ref(), &outcome.network, &mut row, &mut uncertainty)?;
+        rows.push(row);
+        nothing_found = Some(
+            "no neuron was found that lowers the loss: the solution is u = 0. Look at the ranges of the dictionary"
+                .to_string(),
+        );
+    }
     let timings = outcome.timings;
     let mut warnings = problem.warnings.clone();
+    warnings.extend(nothing_found);
     warnings.extend(outcome.warnings);
     let place = training.report();
     warnings.extend(place.notes);
