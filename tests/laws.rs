@@ -54,6 +54,7 @@ enum Damage {
     Risk,
     Advance,
     Grid,
+    Squares,
 }
 
 struct DamagedField<'a>(Box<dyn Field<'a> + 'a>, Damage);
@@ -82,9 +83,16 @@ impl<'a> Field<'a> for DamagedField<'a> {
         let (off, grid) = (self.1 == Damage::Gradient, self.1 == Damage::Grid);
         Ok(Box::new(DamagedRho(self.0.gradient()?, off, grid)))
     }
-    fn curvature(&self, v: &Neuron) -> Result<Box<dyn Rho + 'a>, SolveError> {
+    fn curvature(&self, v: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {
         let off = self.1 == Damage::Curvature;
         Ok(Box::new(DamagedRho(self.0.curvature(v)?, off, false)))
+    }
+    fn squares(&self, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let mut squares = self.0.squares(along)?;
+        if self.1 == Damage::Squares {
+            squares[0] *= 1.0 + 1e-6;
+        }
+        Ok(squares)
     }
     fn risk(&self) -> Result<f64, SolveError> {
         let factor = if self.1 == Damage::Risk { 1.0 + 1e-7 } else { 1.0 };
@@ -127,6 +135,7 @@ fn broken_laws_are_noticed() {
         Damage::Risk,
         Damage::Advance,
         Damage::Grid,
+        Damage::Squares,
     ] {
         let sums = cpu(&problem, 1 << 30);
         let damaged = Damaged { sums, damage };
@@ -225,7 +234,7 @@ fn moment_tables_agree_with_sums_over_the_points() {
             let scores = |sums: &dyn Sums, v: Option<&Neuron>| {
                 let field = sums.at(&u).unwrap();
                 let rho = match v {
-                    Some(v) => field.curvature(v).unwrap(),
+                    Some(v) => field.curvature(&Network::single(u.activation, v)).unwrap(),
                     None => field.gradient().unwrap(),
                 };
                 rho.scores(along, Accuracy::Full).unwrap().values

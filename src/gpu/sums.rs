@@ -251,14 +251,20 @@ impl<'a> Field<'a> for GpuField<'a> {
         }
     }
 
-    fn curvature(&self, v: &Neuron) -> Result<Box<dyn Rho + 'a>, SolveError> {
+    fn curvature(&self, v: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {
         match &self.host {
             // A column of the Gram matrix is looked at once: not worth the way up.
-            Some(host) => host.curvature(v),
-            None => Ok(self.rho(
-                Origin::Curvature(Network::single(self.sums.activation, v)),
-                HostRecipe::Curvature(v.clone()),
-            )),
+            Some(host) if v.len() == 1 => host.curvature(v),
+            Some(host) => self.sums.from_host(host.curvature_rho(v)?),
+            None => Ok(self.rho(Origin::Curvature(v.clone()), HostRecipe::Curvature(v.clone()))),
+        }
+    }
+
+    fn squares(&self, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        // Asked for once in a run.
+        match &self.host {
+            Some(host) => host.squares(along),
+            None => self.sums.cpu()?.field(&self.u).squares(along),
         }
     }
 
@@ -302,7 +308,7 @@ struct GpuRho<'a> {
 /// How the host makes the same functional.
 enum HostRecipe {
     Gradient(Network),
-    Curvature(Neuron),
+    Curvature(Network),
     /// It is made.
     Done,
 }
@@ -314,7 +320,7 @@ impl<'a> GpuRho<'a> {
             let made = match &self.recipe {
                 HostRecipe::Gradient(u) => cpu.field(u).gradient_rho()?,
                 HostRecipe::Curvature(v) => {
-                    let zero = Network::zero(self.sums.activation, v.omega.len());
+                    let zero = Network::zero(v.activation, v.dimension);
                     cpu.field(&zero).curvature_rho(v)?
                 }
                 HostRecipe::Done => unreachable!("it was given"),

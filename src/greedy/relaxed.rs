@@ -200,7 +200,8 @@ impl<'a> Run<'a> {
         let training = self.losses.training;
         let zero = Network::zero(self.network.activation, self.network.dimension);
         let lowered = training.risk(&zero)? - training.risk(&self.network)?;
-        let curvature = training.at(&self.network)?.curvature(&neuron)?;
+        let v = Network::single(training.activation(), &neuron);
+        let curvature = training.at(&self.network)?.curvature(&v)?;
         let curvature = curvature.list_scores(std::slice::from_ref(&neuron))?[0];
         let left = 0.5 * score * score / curvature;
         const ADVICE: &str =

@@ -392,6 +392,53 @@ impl Term {
         Ok(rows)
     }
 
+    /// W with ⟨∇²L(u) v, v⟩ = Σ W_cd j_c j_d: the pairs of symbols c ≤ d that it is made of, and the numbers
+    /// at the points (twice the entry where c < d).
+    pub fn curvature_pairs(&self) -> Vec<(usize, usize)> {
+        let symbols = self.symbols.len();
+        match &self.kind {
+            Kind::Energy { .. } => (0..symbols).map(|c| (c, c)).collect(),
+            Kind::Residual { .. } => (0..symbols)
+                .flat_map(|c| (c..symbols).map(move |d| (c, d)))
+                .collect(),
+        }
+    }
+
+    /// The numbers that belong to the [pairs](Self::curvature_pairs), at the values of u where they matter.
+    pub fn curvature_columns(
+        &self,
+        tile: &TermTile,
+        u: Option<&[f64]>,
+        workspace: &mut Workspace,
+    ) -> Result<Vec<Vec<f64>>, SolveError> {
+        let weights = &tile.tile.weights;
+        let bend = match u {
+            Some(u) => self.potential_column(tile, u, 2, workspace)?,
+            None => None,
+        };
+        let mut columns: Vec<Vec<f64>> = match &self.kind {
+            Kind::Energy { quadratic, .. } => {
+                let of = |&a: &usize| tile.columns[a].iter().zip(weights).map(|(a, w)| a * w).collect();
+                quadratic.iter().map(of).collect()
+            }
+            Kind::Residual { coefficients, .. } => {
+                let of = |(c, d): (usize, usize)| {
+                    let factor = if c == d { 2.0 } else { 4.0 };
+                    let (a, b) = (&tile.columns[coefficients[c]], &tile.columns[coefficients[d]]);
+                    let products = a.iter().zip(b).zip(weights);
+                    products.map(|((a, b), w)| factor * w * a * b).collect()
+                };
+                self.curvature_pairs().into_iter().map(of).collect()
+            }
+        };
+        if let Some(bend) = bend {
+            // The first symbol is u itself.
+            let values = columns[0].iter_mut().zip(bend).zip(weights);
+            values.for_each(|((value, f), w)| *value += f * w);
+        }
+        Ok(columns)
+    }
+
     /// Channels of the gradient at a u that is known by its [embedding](Self::embed).
     pub fn gradient_from_values(&self, tile: &TermTile, values: &[f64]) -> Vec<Vec<f64>> {
         let weights = &tile.tile.weights;

@@ -192,7 +192,8 @@ impl Base {
                 let n = u.len();
                 let mut hessian = DMatrix::zeros(n, n);
                 for (i, neuron) in u.neurons.iter().enumerate() {
-                    let column = field.curvature(neuron)?.list_scores(&u.neurons)?;
+                    let v = Network::single(u.activation, neuron);
+                    let column = field.curvature(&v)?.list_scores(&u.neurons)?;
                     hessian.set_column(i, &DVector::from_vec(column));
                 }
                 Hessian::Matrix((&hessian + hessian.transpose()) * 0.5, Vec::new())
@@ -209,7 +210,8 @@ impl Base {
             Hessian::Matrix(_, columns) => {
                 let mut list = all.neurons.clone();
                 list.push(neuron.clone());
-                columns.push(field.curvature(neuron)?.list_scores(&list)?);
+                let v = Network::single(all.activation, neuron);
+                columns.push(field.curvature(&v)?.list_scores(&list)?);
                 Ok(Addition::Added)
             }
             Hessian::Values(factor) => match field.root() {

@@ -126,20 +126,19 @@ pub fn project(omega: &[f64], tile: &Tile, block: Range<usize>, t: &mut Vec<f64>
     }
 }
 
-/// q_m = Σ p_c(ω) ρ_c over the symbols of order m in a block; empty where there is none. `factors` are
+/// q_m = Σ p_c(ω) ρ_c over the columns of order m in a block; empty where there is none. `factors` are
 /// the p_c(ω).
 pub fn combine(
     factors: &[f64],
-    symbols: &[Symbol],
+    orders: &[usize],
     rho: &[Vec<f64>],
     block: Range<usize>,
     channels: &mut Vec<Vec<f64>>,
 ) {
-    let orders = symbols.iter().map(Symbol::order).max().unwrap_or(0) + 1;
-    channels.resize(orders, Vec::new());
+    channels.resize(orders.iter().max().map_or(1, |top| top + 1), Vec::new());
     for (m, channel) in channels.iter_mut().enumerate() {
-        let of_order = symbols.iter().zip(factors).zip(rho);
-        let mut parts = of_order.filter(|((symbol, factor), _)| symbol.order() == m && **factor != 0.0);
+        let of_order = orders.iter().zip(factors).zip(rho);
+        let mut parts = of_order.filter(|((order, factor), _)| **order == m && **factor != 0.0);
         let Some(((_, &factor), first)) = parts.next() else {
             channel.clear();
             continue;

@@ -15,7 +15,7 @@ mod tables;
 
 #[cfg(feature = "gpu")]
 pub(crate) use cpu::{CpuField, CpuRho};
-pub use cpu::{CpuOptions, CpuSums, runs_bytes};
+pub use cpu::{CpuOptions, CpuSums, scan_bytes};
 pub use pinned::PinnedSums;
 #[cfg(feature = "gpu")]
 pub(crate) use tables::{Block, PLACES, PairTable, Sorted, axis_pairs, row_width};
@@ -34,6 +34,7 @@ use rayon::prelude::*;
 /// Laws, checked on every implementor by one test suite:
 /// - the gradient is affine in u for a quadratic loss, and its slope is the curvature;
 /// - the curvature is symmetric: ⟨∇²L v, g⟩ = ⟨∇²L g, v⟩;
+/// - the square of a neuron's norm is its curvature along itself;
 /// - the derivative of the risk along g is the gradient's score of g;
 /// - a field that was advanced is the field of the network it then stands for;
 /// - [values](CurvatureRoot) have the curvature as their scalar product, and the gradient made from
@@ -71,7 +72,8 @@ pub trait Sums {
     /// ⟨∇²L v, g⟩ at u = 0 for each g in a list: a column of the Gram matrix.
     fn gram_column(&self, v: &Neuron, list: &[Neuron]) -> Result<Vec<f64>, SolveError> {
         let zero = Network::zero(self.activation(), v.omega.len());
-        self.at(&zero)?.curvature(v)?.list_scores(list)
+        let v = Network::single(self.activation(), v);
+        self.at(&zero)?.curvature(&v)?.list_scores(list)
     }
 }
 
@@ -81,7 +83,10 @@ pub trait Field<'a> {
     fn gradient(&self) -> Result<Box<dyn Rho + 'a>, SolveError>;
 
     /// ρ = ∇²L(u) v.
-    fn curvature(&self, v: &Neuron) -> Result<Box<dyn Rho + 'a>, SolveError>;
+    fn curvature(&self, v: &Network) -> Result<Box<dyn Rho + 'a>, SolveError>;
+
+    /// ⟨∇²L(u) g, g⟩ for each candidate g: the squares of their norms.
+    fn squares(&self, along: Candidates) -> Result<Vec<f64>, SolveError>;
 
     /// L(u).
     fn risk(&self) -> Result<f64, SolveError>;

@@ -47,10 +47,15 @@ impl PinnedSums {
 
     /// −ℓ(g) for each functional.
     fn negatives_of(&self, g: &Neuron) -> Result<Vec<f64>, SolveError> {
+        self.negatives_of_network(&Network::single(self.activation(), g))
+    }
+
+    /// −ℓ(v) for each functional.
+    fn negatives_of_network(&self, v: &Network) -> Result<Vec<f64>, SolveError> {
         let functionals = self.negatives()?;
         let values = functionals.iter().map(|negative| {
-            let scores = negative.list_scores(std::slice::from_ref(g))?;
-            Ok(scores[0])
+            let scores = negative.list_scores(&v.neurons)?;
+            Ok(crate::vector::dot(&scores, &v.coefficients))
         });
         values.collect()
     }
@@ -105,9 +110,19 @@ impl<'a> Field<'a> for PinnedField<'a> {
         self.sums.pinned(self.field.gradient()?, &self.of_u)
     }
 
-    fn curvature(&self, v: &Neuron) -> Result<Box<dyn Rho + 'a>, SolveError> {
-        let of_v = self.sums.negatives_of(v)?;
+    fn curvature(&self, v: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {
+        let of_v = self.sums.negatives_of_network(v)?;
         self.sums.pinned(self.field.curvature(v)?, &of_v)
+    }
+
+    fn squares(&self, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let mut squares = self.field.squares(along)?;
+        for negative in self.sums.negatives()? {
+            let scores = negative.scores(along, Accuracy::Full)?.values;
+            let pairs = squares.iter_mut().zip(scores);
+            pairs.for_each(|(square, score)| *square += self.sums.stiffness * score * score);
+        }
+        Ok(squares)
     }
 
     fn risk(&self) -> Result<f64, SolveError> {

@@ -125,6 +125,9 @@ pub fn check_laws(sums: &dyn Sums, u: &Network, grid: &Grid) {
 
     check_advance(sums, u);
     check_root(sums, u);
+    check_squares(sums, &zero, Candidates::List(&u.neurons), &u.neurons);
+    let of_grid: Vec<Neuron> = (0..grid.len()).map(|index| grid.neuron(index)).collect();
+    check_squares(sums, &zero, Candidates::Grid(grid), &of_grid);
     check_values(sums, u, &columns, &at_u);
     if let Some(slopes) = rho.slopes() {
         // Where the activation is smooth enough: the test problems have at most two derivatives in the loss.
@@ -159,6 +162,19 @@ fn check_advance(sums: &dyn Sums, u: &Network) {
     assert!((a - b).abs() <= 1e-10 * (a.abs() + b.abs()), "{a} {b}");
 }
 
+/// The squares of norms are the diagonal of the Gram matrix.
+fn check_squares(sums: &dyn Sums, zero: &Network, along: Candidates, neurons: &[Neuron]) {
+    let squares = sums.at(zero).unwrap().squares(along).unwrap();
+    let largest = squares.iter().fold(0.0f64, |m, s| m.max(*s));
+    for (i, (square, neuron)) in squares.iter().zip(neurons).enumerate() {
+        let expected = sums.gram_column(neuron, std::slice::from_ref(neuron)).unwrap()[0];
+        assert!(
+            (square - expected).abs() <= 1e-10 * expected + 1e-12 * largest,
+            "square {i}: {square} {expected}"
+        );
+    }
+}
+
 /// A square root of the curvature at u, where there is one, quadratic loss or not.
 pub fn check_root(sums: &dyn Sums, u: &Network) {
     let field = sums.at(u).unwrap();
@@ -169,7 +185,7 @@ pub fn check_root(sums: &dyn Sums, u: &Network) {
     let values = [root.of(v).unwrap(), root.of(g).unwrap()];
     assert_eq!(values[0].len(), root.length());
     let column = field
-        .curvature(v)
+        .curvature(&Network::single(u.activation, v))
         .unwrap()
         .list_scores(&[v.clone(), g.clone()])
         .unwrap();

@@ -3,6 +3,7 @@
 use super::rho::{CpuRho, Recipe};
 use super::values::CpuRoot;
 use super::{Channels, CpuSums, Scratch};
+use crate::candidates::Candidates;
 use crate::error::SolveError;
 use crate::loss::{Term, TermTile};
 use crate::network::{Network, Neuron};
@@ -82,12 +83,12 @@ impl<'a> CpuField<'a> {
     }
 
     /// ∇²L(u) v.
-    pub(crate) fn curvature_rho(&self, v: &Neuron) -> Result<CpuRho<'a>, SolveError> {
+    pub(crate) fn curvature_rho(&self, v: &Network) -> Result<CpuRho<'a>, SolveError> {
         let at = self.where_it_bends();
         if at.is_some() {
             self.keep_values()?;
         }
-        let v = Evaluator::new(&Network::single(self.sums.activation, v));
+        let v = Evaluator::new(v);
         CpuRho::new(self.sums, Recipe::Curvature { at, v })
     }
 
@@ -120,8 +121,12 @@ impl<'a> Field<'a> for CpuField<'a> {
         Ok(Box::new(self.gradient_rho()?))
     }
 
-    fn curvature(&self, v: &Neuron) -> Result<Box<dyn Rho + 'a>, SolveError> {
+    fn curvature(&self, v: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {
         Ok(Box::new(self.curvature_rho(v)?))
+    }
+
+    fn squares(&self, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        self.sums.squares_at(self.where_it_bends().as_deref(), along)
     }
 
     fn risk(&self) -> Result<f64, SolveError> {

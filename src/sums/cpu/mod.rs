@@ -2,11 +2,13 @@
 
 mod field;
 mod rho;
+mod scan;
+mod squares;
 mod values;
 
 pub(crate) use field::CpuField;
 pub(crate) use rho::CpuRho;
-pub use rho::runs_bytes;
+pub use scan::scan_bytes;
 
 use super::{Field, PointValues, Sums, SumsReport};
 use crate::activation::Activation;

@@ -1,35 +1,17 @@
 //! Scores: linear functionals at the points, applied to candidates.
 
 use super::field::AtPoints;
-use super::{Channels, CpuSums, RUNS, Scratch};
+use super::scan::LineScan;
+use super::{Channels, CpuSums, Scratch};
 use crate::candidates::Candidates;
 use crate::error::SolveError;
 use crate::loss::{Term, TermTile};
 use crate::network::Neuron;
-use crate::ridge::{
-    Evaluator, LineSum, LocalScore, Plan, add_local_sums, blocks, combine, project, sums_per_symbol,
-};
+use crate::ridge::{Evaluator, LocalScore, Plan, add_local_sums, sums_per_symbol};
 use crate::sums::{Accuracy, Rho, Scores, Slopes};
+use crate::symbol::Symbol;
 use std::borrow::Cow;
-use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-
-/// The sums of a group of lines over one run of points take at most this many bytes: they stay in a cache
-/// while points go by, and all runs together take little memory.
-const GROUP_BYTES: usize = 1 << 20;
-/// The same where every group has the points generated anew.
-const STREAMED_GROUP_BYTES: usize = 16 << 20;
-
-/// The memory that the sums of a scan take at most, in bytes.
-pub fn runs_bytes(streamed: bool, sums: usize) -> usize {
-    let group = if streamed {
-        STREAMED_GROUP_BYTES
-    } else {
-        GROUP_BYTES
-    };
-    let windows = rayon::current_num_threads().div_ceil(RUNS);
-    (RUNS * windows).saturating_mul(group.min(sums))
-}
 
 /// [`Rho`] on the CPU.
 pub(crate) struct CpuRho<'a> {
@@ -125,78 +107,14 @@ impl<'a> CpuRho<'a> {
     /// The scores of the neurons' derivative of this order along their line: ∂ᵏ/∂tᵏ σ(±t + b).
     fn scores_of_derivative(&self, derivative: usize, along: Candidates) -> Result<Vec<f64>, SolveError> {
         let plan = Plan::new(self.sums.activation, along);
-        let group_bytes = match self.sums.kept {
-            Some(_) => GROUP_BYTES,
-            None => STREAMED_GROUP_BYTES,
-        };
-        let groups = plan.groups(group_bytes);
-        if groups.len() > 1 {
+        if LineScan::groups(self.sums, &plan).len() > 1 {
             self.keep()?;
         }
-        let factors = self.factors(&plan);
-        let runs = self.sums.runs();
-        let mut scores = vec![0.0; plan.count()];
-        // With more threads than runs several groups are at work at once.
-        for window in groups.chunks(rayon::current_num_threads().div_ceil(RUNS)) {
-            let pieces: Vec<(Range<usize>, Range<usize>)> = window
-                .iter()
-                .flat_map(|group| runs.iter().map(|run| (group.clone(), run.clone())))
-                .collect();
-            let sums = self.sums.work(pieces, |scratch, (group, run)| {
-                self.line_sums(&plan, derivative, &factors, group, run, scratch)
-            })?;
-            for (group, sums) in window.iter().zip(sums.chunks(runs.len().max(1))) {
-                let mut total = plan.sums(group.clone());
-                for sums in sums {
-                    total
-                        .iter_mut()
-                        .zip(sums)
-                        .for_each(|(total, sum)| total.merge(sum));
-                }
-                plan.put_scores(group.clone(), &total, &mut scores);
-            }
-        }
-        Ok(scores)
-    }
-
-    /// p_c(ω) for each term, line and symbol.
-    fn factors(&self, plan: &Plan) -> Vec<Vec<Vec<f64>>> {
-        let of_term = |term: &Term| {
-            plan.directions()
-                .map(|omega| term.symbols.iter().map(|symbol| symbol.at(omega)).collect())
-                .collect()
-        };
-        self.sums.loss.terms.iter().map(of_term).collect()
-    }
-
-    /// The sums of a group of lines over one run of points.
-    fn line_sums(
-        &self,
-        plan: &Plan,
-        derivative: usize,
-        factors: &[Vec<Vec<f64>>],
-        group: Range<usize>,
-        run: Range<usize>,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<LineSum>, SolveError> {
-        let mut sums = plan.sums(group.clone());
-        self.sums.visit(run, scratch, |term, tile, scratch| {
-            let rho = self.at(term, tile, scratch)?;
-            let factors = &factors[scratch.term];
-            for block in blocks(tile.tile.len()) {
-                for (line, sum) in group.clone().zip(&mut sums) {
-                    project(plan.omega(line), &tile.tile, block.clone(), &mut scratch.t);
-                    let channels = &mut scratch.channels;
-                    combine(&factors[line], &term.symbols, &rho, block.clone(), channels);
-                    for _ in 0..derivative {
-                        channels.insert(0, Vec::new());
-                    }
-                    plan.add(line, sum, &scratch.t, channels, &mut scratch.sweep);
-                }
-            }
-            Ok(())
-        })?;
-        Ok(sums)
+        let orders = |term: &Term| term.symbols.iter().map(Symbol::order).collect();
+        let factors =
+            |term: &Term, omega: &[f64]| term.symbols.iter().map(|symbol| symbol.at(omega)).collect();
+        let columns = |term: &Term, tile: &TermTile, scratch: &mut Scratch| self.at(term, tile, scratch);
+        LineScan::new(self.sums, &plan, &orders, &factors).scores(derivative, &columns)
     }
 
     /// Slopes in one dimension, by sweeps. The score s is homogeneous in (ω, b), so Euler's

@@ -24,7 +24,7 @@ use crate::activation::Activation;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
-use stack::{EdgeSums, Stack, curvature_stack, load_stack};
+use stack::{EdgeSums, Stack, curvature_stack, load_stack, square_of};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -102,8 +102,16 @@ impl TableSums {
 
     /// The gradient's stack at u: Σ a (∇²L g) − l.
     fn gradient_stack(&self, u: &Network) -> Result<Stack, SolveError> {
-        let mut sum = self.load.scaled(-1.0);
-        for (neuron, &a) in u.neurons.iter().zip(&u.coefficients) {
+        self.added(self.load.scaled(-1.0), u)
+    }
+
+    /// Σ a (∇²L g) for the neurons of v.
+    fn curvature_stack(&self, v: &Network) -> Result<Stack, SolveError> {
+        self.added(self.load.scaled(0.0), v)
+    }
+
+    fn added(&self, mut sum: Stack, v: &Network) -> Result<Stack, SolveError> {
+        for (neuron, &a) in v.neurons.iter().zip(&v.coefficients) {
             let stack = self.stack(neuron)?;
             sum.add(a, &stack);
         }
@@ -190,12 +198,27 @@ impl<'a> Field<'a> for TableField<'a> {
         }))
     }
 
-    fn curvature(&self, v: &Neuron) -> Result<Box<dyn Rho + 'a>, SolveError> {
+    fn curvature(&self, v: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {
         Ok(Box::new(TableRho {
             sums: self.sums,
-            stack: Stack::clone(&*self.sums.stack(v)?),
+            stack: self.sums.curvature_stack(v)?,
             rest: self.rest.as_ref().map(|rest| rest.curvature(v)).transpose()?,
         }))
+    }
+
+    fn squares(&self, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let square = |neuron: &Neuron| square_of(&self.sums.tables, AxisNeuron::new(neuron)?);
+        let mut squares: Vec<f64> = match along {
+            Candidates::Grid(grid) => (0..grid.len())
+                .map(|index| square(&grid.neuron(index)))
+                .collect::<Result<_, _>>()?,
+            Candidates::List(list) => list.iter().map(square).collect::<Result<_, _>>()?,
+        };
+        if let Some(rest) = &self.rest {
+            let more = rest.squares(along)?;
+            squares.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+        Ok(squares)
     }
 
     fn risk(&self) -> Result<f64, SolveError> {

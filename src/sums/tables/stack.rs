@@ -175,3 +175,23 @@ pub(super) fn curvature_stack(tables: &MomentTables, neuron: AxisNeuron) -> Resu
         .collect();
     Ok(Stack { axes })
 }
+
+/// ⟨∇²L g, g⟩ of a neuron: only its own axis has a say.
+pub(super) fn square_of(tables: &MomentTables, neuron: AxisNeuron) -> Result<f64, SolveError> {
+    let (power, size, axis) = (tables.power, tables.power + 1, neuron.axis);
+    let coefficients = pieces(power, &tables.axes[axis], neuron)?;
+    let mut square = 0.0;
+    for (bin, v) in coefficients.chunks_exact(size).enumerate() {
+        let values = &tables.values[axis][bin * (2 * power + 1)..];
+        let slopes = &tables.slopes[axis][bin * (2 * power - 1)..];
+        for p in 0..size {
+            for q in 0..size {
+                square += v[p] * v[q] * values[p + q];
+                if p > 0 && q > 0 {
+                    square += (p * q) as f64 * v[p] * v[q] * slopes[p + q - 2];
+                }
+            }
+        }
+    }
+    Ok(square)
+}

@@ -1,0 +1,124 @@
+//! Sums over the points for all lines of a plan.
+
+use super::{CpuSums, RUNS, Scratch};
+use crate::error::SolveError;
+use crate::loss::{Term, TermTile};
+use crate::ridge::{LineSum, Plan, blocks, combine, project};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The sums of a group of lines over one run of points take at most this many bytes: they stay in a cache
+/// while points go by, and all runs together take little memory.
+const GROUP_BYTES: usize = 1 << 20;
+/// The same where every group has the points generated anew.
+const STREAMED_GROUP_BYTES: usize = 16 << 20;
+
+/// The memory that the sums of a scan take at most, in bytes, where those of all lines would take `sums`.
+pub fn scan_bytes(streamed: bool, sums: usize) -> usize {
+    let group = if streamed {
+        STREAMED_GROUP_BYTES
+    } else {
+        GROUP_BYTES
+    };
+    (RUNS * windows()).saturating_mul(group.min(sums))
+}
+
+/// With more threads than runs several groups are at work at once.
+fn windows() -> usize {
+    rayon::current_num_threads().div_ceil(RUNS)
+}
+
+/// Numbers at the points of a tile, column by column.
+pub(super) type ColumnsAt<'a> =
+    dyn Fn(&Term, &TermTile, &mut Scratch) -> Result<Cow<'a, [Vec<f64>]>, SolveError> + Sync + 'a;
+
+/// Scores Σ_points Σ_c p_c(ω) ρ_c σ^(m_c)(ω·x + b) for columns ρ_c of orders m_c.
+pub(super) struct LineScan<'a> {
+    sums: &'a CpuSums,
+    plan: &'a Plan,
+    /// m_c for each term.
+    orders: Vec<Vec<usize>>,
+    /// p_c(ω) for each term and line.
+    factors: Vec<Vec<Vec<f64>>>,
+}
+
+impl<'a> LineScan<'a> {
+    pub(super) fn new(
+        sums: &'a CpuSums,
+        plan: &'a Plan,
+        orders: &dyn Fn(&Term) -> Vec<usize>,
+        factors: &dyn Fn(&Term, &[f64]) -> Vec<f64>,
+    ) -> Self {
+        let terms = &sums.loss.terms;
+        let of_term = |term: &Term| plan.directions().map(|omega| factors(term, omega)).collect();
+        Self {
+            sums,
+            plan,
+            orders: terms.iter().map(orders).collect(),
+            factors: terms.iter().map(of_term).collect(),
+        }
+    }
+
+    /// The lines in groups that are scanned one after the other.
+    pub(super) fn groups(sums: &CpuSums, plan: &Plan) -> Vec<Range<usize>> {
+        plan.groups(match sums.kept {
+            Some(_) => GROUP_BYTES,
+            None => STREAMED_GROUP_BYTES,
+        })
+    }
+
+    /// The scores, of the neurons' derivative of this order along their line.
+    pub(super) fn scores(&self, derivative: usize, columns: &ColumnsAt) -> Result<Vec<f64>, SolveError> {
+        let runs = self.sums.runs();
+        let mut scores = vec![0.0; self.plan.count()];
+        for window in Self::groups(self.sums, self.plan).chunks(windows()) {
+            let pieces: Vec<(Range<usize>, Range<usize>)> = window
+                .iter()
+                .flat_map(|group| runs.iter().map(|run| (group.clone(), run.clone())))
+                .collect();
+            let sums = self.sums.work(pieces, |scratch, (group, run)| {
+                self.line_sums(derivative, columns, group, run, scratch)
+            })?;
+            for (group, sums) in window.iter().zip(sums.chunks(runs.len().max(1))) {
+                let mut total = self.plan.sums(group.clone());
+                for sums in sums {
+                    total
+                        .iter_mut()
+                        .zip(sums)
+                        .for_each(|(total, sum)| total.merge(sum));
+                }
+                self.plan.put_scores(group.clone(), &total, &mut scores);
+            }
+        }
+        Ok(scores)
+    }
+
+    /// The sums of a group of lines over one run of points.
+    fn line_sums(
+        &self,
+        derivative: usize,
+        columns: &ColumnsAt,
+        group: Range<usize>,
+        run: Range<usize>,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<LineSum>, SolveError> {
+        let mut sums = self.plan.sums(group.clone());
+        self.sums.visit(run, scratch, |term, tile, scratch| {
+            let rho = columns(term, tile, scratch)?;
+            let (orders, factors) = (&self.orders[scratch.term], &self.factors[scratch.term]);
+            for block in blocks(tile.tile.len()) {
+                for (line, sum) in group.clone().zip(&mut sums) {
+                    project(self.plan.omega(line), &tile.tile, block.clone(), &mut scratch.t);
+                    let channels = &mut scratch.channels;
+                    combine(&factors[line], orders, &rho, block.clone(), channels);
+                    for _ in 0..derivative {
+                        channels.insert(0, Vec::new());
+                    }
+                    self.plan.add(line, sum, &scratch.t, channels, &mut scratch.sweep);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(sums)
+    }
+}

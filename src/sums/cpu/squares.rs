@@ -1,0 +1,104 @@
+//! The squares of the candidates' norms.
+
+use super::field::AtPoints;
+use super::scan::LineScan;
+use super::{CpuSums, Scratch};
+use crate::activation::{Activation, falling_factorial};
+use crate::candidates::Candidates;
+use crate::error::SolveError;
+use crate::loss::{Term, TermTile};
+use crate::network::Neuron;
+use crate::ridge::{Plan, blocks, direct, project};
+use crate::symbol::Symbol;
+use std::borrow::Cow;
+
+impl CpuSums {
+    /// ⟨∇²L(u) g, g⟩ for each candidate.
+    ///
+    /// Products of derivatives of ReLU^k are powers again: σ^(m) σ^(m′) is, up to a factor, the derivative of
+    /// order m + m′ of ReLU^2k. One sweep with that activation gives the squares for all offsets of a line.
+    pub(super) fn squares_at(&self, u: Option<&AtPoints>, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let Some(power) = self.activation.relu_power() else {
+            return self.squares_one_by_one(u, along);
+        };
+        let plan = Plan::new(Activation::Relu(2 * power as u32), along);
+        let orders = |term: &Term| {
+            let pairs = term.curvature_pairs().into_iter();
+            let order = |(c, d): (usize, usize)| term.symbols[c].order() + term.symbols[d].order();
+            pairs.map(order).collect()
+        };
+        let factors = |term: &Term, omega: &[f64]| {
+            let at = |c: usize| {
+                let order = term.symbols[c].order();
+                match order <= power {
+                    true => term.symbols[c].at(omega) * falling_factorial(power, order),
+                    false => 0.0,
+                }
+            };
+            let of_pair = |((c, d), order): ((usize, usize), usize)| match order <= 2 * power {
+                true => at(c) * at(d) / falling_factorial(2 * power, order),
+                false => 0.0,
+            };
+            let pairs = term.curvature_pairs().into_iter();
+            pairs.zip(orders(term)).map(of_pair).collect()
+        };
+        let columns = |term: &Term, tile: &TermTile, scratch: &mut Scratch| {
+            let u = u.map(|u| u.values_at(term, tile, scratch));
+            let columns = term.curvature_columns(tile, u.as_deref(), &mut scratch.workspace)?;
+            Ok(Cow::Owned(columns))
+        };
+        LineScan::new(self, &plan, &orders, &factors).scores(0, &columns)
+    }
+
+    /// The same for activations without a sweep.
+    fn squares_one_by_one(&self, u: Option<&AtPoints>, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let neurons: Cow<[Neuron]> = match along {
+            Candidates::Grid(grid) => (0..grid.len()).map(|index| grid.neuron(index)).collect(),
+            Candidates::List(list) => Cow::Borrowed(list),
+        };
+        self.reduce(
+            || vec![0.0; neurons.len()],
+            |sums: &mut Vec<f64>, term, tile, scratch| {
+                let u = u.map(|u| u.values_at(term, tile, scratch));
+                let columns = term.curvature_columns(tile, u.as_deref(), &mut scratch.workspace)?;
+                for (sum, neuron) in sums.iter_mut().zip(neurons.iter()) {
+                    *sum += self.square_at_tile(neuron, term, tile, &columns, &mut scratch.t);
+                }
+                Ok(())
+            },
+            |total, sums| total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum),
+        )
+    }
+
+    /// One neuron's part at a tile.
+    fn square_at_tile(
+        &self,
+        neuron: &Neuron,
+        term: &Term,
+        tile: &TermTile,
+        columns: &[Vec<f64>],
+        t: &mut Vec<f64>,
+    ) -> f64 {
+        let top = term.symbols.iter().map(Symbol::order).max().unwrap_or(0);
+        let factors: Vec<f64> = term
+            .symbols
+            .iter()
+            .map(|symbol| symbol.at(&neuron.omega))
+            .collect();
+        let mut sum = 0.0;
+        for block in blocks(tile.tile.len()) {
+            project(&neuron.omega, &tile.tile, block.clone(), t);
+            let mut derivatives = vec![vec![0.0; block.len()]; top + 1];
+            direct::add_derivatives(self.activation, (1.0, 1.0, neuron.bias), t, &mut derivatives);
+            for ((c, d), column) in term.curvature_pairs().into_iter().zip(columns) {
+                let (a, b) = (term.symbols[c].order(), term.symbols[d].order());
+                let products = derivatives[a]
+                    .iter()
+                    .zip(&derivatives[b])
+                    .zip(&column[block.clone()]);
+                sum += factors[c] * factors[d] * products.map(|((a, b), w)| w * a * b).sum::<f64>();
+            }
+        }
+        sum
+    }
+}
