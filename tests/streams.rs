@@ -101,6 +101,18 @@ fn too_many_threads_are_refused() {
         "{}",
         stderr(&output)
     );
+    let by_variable = Command::new(env!("CARGO_BIN_EXE_greedy-pde"))
+        .args(["solve", "problem.toml", "-q"])
+        .env("RAYON_NUM_THREADS", "100000")
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert_eq!(by_variable.status.code(), Some(2));
+    assert!(
+        stderr(&by_variable).contains("RAYON_NUM_THREADS=100000: at most 1024 threads"),
+        "{}",
+        stderr(&by_variable)
+    );
 }
 
 /// A formula of 20,000 parts joined by these operators, which is 1 all the same.

@@ -343,7 +343,8 @@ pub(super) struct ReproduceArguments {
 /// More threads than any machine has cores only get in each other's way, and the system runs out of them.
 const MOST_THREADS: usize = 1024;
 
-fn threads(text: &str) -> Result<usize, String> {
+/// A number of threads that a machine may have.
+pub(super) fn threads(text: &str) -> Result<usize, String> {
     match count(text)? {
         threads if threads <= MOST_THREADS => Ok(threads),
         _ => Err(format!("at most {MOST_THREADS} threads can be used")),

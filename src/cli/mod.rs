@@ -111,6 +111,7 @@ impl From<SolveError> for Failure {
 
 /// Runs the command.
 pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
+    refuse_too_many_threads()?;
     match &arguments.command {
         Command::Solve(arguments) => solve::execute(arguments),
         Command::Check(arguments) => check::execute(arguments),
@@ -137,6 +138,18 @@ pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
             );
             streams::print(format_args!("{}", String::from_utf8_lossy(&script).trim_end()))
         }
+    }
+}
+
+/// Without `--threads` the thread pool follows a variable, whatever it says.
+fn refuse_too_many_threads() -> Result<(), Failure> {
+    let wanted = std::env::var("RAYON_NUM_THREADS").unwrap_or_default();
+    match wanted.parse::<usize>() {
+        // 0 stands for the default.
+        Ok(1..) => arguments::threads(&wanted)
+            .map(|_| ())
+            .map_err(|message| Failure::Input(format!("RAYON_NUM_THREADS={wanted}: {message}"))),
+        _ => Ok(()),
     }
 }
 

@@ -38,10 +38,12 @@ pub struct ReferenceErrors {
 const LOSS: &str = "loss";
 
 /// The figures that runs are compared by, the errors first.
-const FIGURES: [Column; 4] = [
+const FIGURES: [Column; 5] = [
     ("L2 error", |row| row.l2),
     ("H1 error", |row| row.h1),
-    ("energy error", |row| row.energy),
+    // Two things that are called energy: a norm, or a relative excess.
+    ("energy error", |row| row.energy.filter(|_| row.excess.is_none())),
+    ("relative excess", |row| row.excess),
     (LOSS, |row| Some(row.loss)),
 ];
 
@@ -68,17 +70,15 @@ fn shown(value: Option<f64>) -> String {
 pub fn table_of_runs(runs: &[ComparedRun]) -> (Vec<String>, Vec<Vec<String>>) {
     let has_reference = runs.iter().any(|run| run.reference.is_some());
     let mut header = vec![
-        "run",
-        "problem",
-        "n",
-        "L2 error",
-        "relative",
-        "H1 error",
-        "relative",
-        "energy error",
-        "loss",
-        "seconds",
+        "run", "problem", "n", "L2 error", "relative", "H1 error", "relative",
     ];
+    let energies: Vec<Column> = FIGURES[2..4]
+        .iter()
+        .filter(|(_, value)| runs.iter().any(|run| run.last().and_then(value).is_some()))
+        .copied()
+        .collect();
+    header.extend(energies.iter().map(|(name, _)| *name));
+    header.extend(["loss", "seconds"]);
     if has_reference {
         header.extend(["values", "rms off by", "relative", "at most"]);
     }
@@ -93,10 +93,10 @@ pub fn table_of_runs(runs: &[ComparedRun]) -> (Vec<String>, Vec<Vec<String>>) {
             shown(l2),
             shown(row.and_then(|row| row.h1)),
             shown(h1),
-            shown(row.and_then(|row| row.energy)),
-            row.map_or("-".to_string(), |row| format!("{:.6e}", row.loss)),
-            format!("{:.2}", run.report.seconds.total),
         ];
+        line.extend(energies.iter().map(|(_, value)| shown(row.and_then(value))));
+        line.push(row.map_or("-".to_string(), |row| format!("{:.6e}", row.loss)));
+        line.push(format!("{:.2}", run.report.seconds.total));
         if let Some(errors) = &run.reference {
             line.push(errors.points.to_string());
             line.extend([errors.rms, errors.relative, errors.max].map(|value| shown(Some(value))));
@@ -113,7 +113,7 @@ pub fn table_by_neurons(runs: &[ComparedRun]) -> (Vec<String>, Vec<Vec<String>>)
         let mut rows = runs.iter().flat_map(|run| &run.report.rows);
         rows.any(|row| value(row).is_some())
     };
-    let [l2, h1, _, loss] = FIGURES;
+    let [l2, h1, _, _, loss] = FIGURES;
     let (name, value) = [h1, l2].into_iter().find(known).unwrap_or(loss);
     let numbers: BTreeSet<usize> = runs
         .iter()

@@ -180,7 +180,14 @@ impl ResultDirectory {
         writeln!(self.history, "{}", step.row.to_csv()).map_err(|error| self.failed(HISTORY, error))?;
         self.rows.push(step.row.clone());
         self.place = Place::from(step.place);
-        self.unsaved = Some((step.network.clone(), step.state.clone()));
+        // The state's neurons are the network's; a step may be too short for copying them twice.
+        let state = State {
+            neurons: Vec::new(),
+            scores: step.state.scores.clone(),
+            steps: step.state.steps.clone(),
+            ..*step.state
+        };
+        self.unsaved = Some((step.network.clone(), state));
         match self.last_checkpoint.elapsed() >= self.interval {
             true => self.save_state(),
             false => Ok(()),
