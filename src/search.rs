@@ -10,7 +10,7 @@ use std::f64::consts::PI;
 /// Steps across a bias range that the domain cannot be reached from.
 const FAR_STEPS: usize = 16;
 /// Steps across the domain where neither the problem nor the mesh says how many.
-const DEFAULT_OFFSETS: usize = 1024;
+pub const DEFAULT_OFFSETS: usize = 1024;
 
 /// The grid of directions × offsets of a dictionary. `draw` numbers the random draws: a dictionary
 /// whose directions are drawn at random gives other ones for every step.

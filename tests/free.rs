@@ -2,11 +2,13 @@
 
 mod common;
 
+use common::laws::{self, check_laws};
 use common::{greedy_pde, solve, stderr};
 use greedy_pde::network::Network;
-use greedy_pde::problem::{Overrides, Problem};
+use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::report::Report;
 use greedy_pde::run::{RunOptions, run};
+use greedy_pde::sums::{CpuOptions, CpuSums, PinnedSums, Sums};
 use std::ops::ControlFlow;
 
 fn text(dimension: usize, equation: &str, boundary: &str, activation: &str) -> String {
@@ -128,6 +130,22 @@ fn a_residual_with_slopes_only_is_free_up_to_a_constant_too() {
         "{:?}",
         report.rows.last()
     );
+}
+
+#[test]
+fn sums_with_functionals_obey_the_laws() {
+    let square = problem(&text(2, "exact = \"cos(x*y)\"", FLUX, "relu^3"));
+    let sums = |loss| -> Box<dyn Sums> {
+        let options = CpuOptions { cache_bytes: 1 << 30 };
+        Box::new(CpuSums::new(loss, square.dictionary.activation, options).unwrap())
+    };
+    let loss = sums(square.loss(8, Purpose::Training).unwrap());
+    let functionals = square.functionals(Purpose::Training).unwrap();
+    let functionals: Vec<Box<dyn Sums>> = functionals.into_iter().map(sums).collect();
+    assert_eq!(functionals.len(), 1);
+    let pinned = PinnedSums::new(loss, functionals, square.kernel.stiffness, 2);
+    let activation = square.dictionary.activation;
+    check_laws(&pinned, &laws::network(activation, 2), &laws::grid(activation, 2));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
 use crate::loss::{Density, Formula, Loss, TermSpec};
 use crate::points::Rule;
+use crate::search::DEFAULT_OFFSETS;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
@@ -259,13 +260,8 @@ impl<'a> Builder<'a> {
             }
         }
         let kernel = self.kernel(file, &terms, &penalties)?;
-        if let (Rule::Gauss { cells, .. }, Some(offsets)) = (quadrature.rule, dictionary.offsets)
-            && offsets > cells
-            && !settings.guard
-        {
-            self.warnings.push(format!(
-                "{offsets} offsets lie closer than the {cells} cells' edges and the guard is off: neurons may fit the quadrature's error instead of the solution"
-            ));
+        if !settings.guard {
+            self.warn_of_fine_offsets(&quadrature.rule, dictionary.offsets);
         }
         Ok(Problem {
             name,
@@ -283,6 +279,27 @@ impl<'a> Builder<'a> {
             terms,
             penalties,
         })
+    }
+
+    /// Without the guard, neurons closer than the points of the quadrature fit its error.
+    fn warn_of_fine_offsets(&mut self, rule: &Rule, offsets: Option<usize>) {
+        let (offsets, resolved, what) = match *rule {
+            // Without a number of their own, offsets are the cells' edges.
+            Rule::Gauss { cells, .. } => (offsets.unwrap_or(cells), cells, "cells' edges"),
+            Rule::Halton { points, .. } | Rule::Lattice { points, .. } | Rule::MonteCarlo { points, .. } => {
+                let across = (points as f64).powf(1.0 / self.dimension as f64);
+                (
+                    offsets.unwrap_or(DEFAULT_OFFSETS),
+                    across as usize,
+                    "points that lie across the domain",
+                )
+            }
+        };
+        if offsets > resolved {
+            self.warnings.push(format!(
+                "{offsets} offsets lie closer than the {resolved} {what} and the guard is off: neurons may fit the quadrature's error instead of the solution"
+            ));
+        }
     }
 
     /// What the equation leaves free; an error where that leaves it without a solution.
