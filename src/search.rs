@@ -2,8 +2,9 @@
 
 use crate::candidates::{AxisBins, Grid, Knots, Line};
 use crate::domain::Domain;
-use crate::points::{Rule, philox_uniforms};
-use crate::problem::{Dictionary, DirectionKind};
+use crate::greedy::Selection;
+use crate::points::{Halton, Rule, philox_uniforms};
+use crate::problem::{Dictionary, DirectionKind, Problem};
 use crate::refine::Resolution;
 use std::f64::consts::PI;
 
@@ -14,8 +15,15 @@ pub const DEFAULT_OFFSETS: usize = 1024;
 
 /// The grid of directions × offsets of a dictionary. `draw` numbers the random draws: a dictionary
 /// whose directions are drawn at random gives other ones for every step.
-pub fn grid(dictionary: &Dictionary, domain: &Domain, rule: &Rule, seed: u64, draw: u64) -> Grid {
-    let lines = directions(dictionary, domain.dimension(), seed, draw)
+///
+/// With `pool` the directions above two dimensions are a fixed pool instead, the same in every step.
+pub fn grid(
+    dictionary: &Dictionary,
+    domain: &Domain,
+    rule: &Rule,
+    (seed, draw, pool): (u64, u64, bool),
+) -> Grid {
+    let lines = directions(dictionary, domain.dimension(), seed, (draw, pool))
         .into_iter()
         .map(|omega| {
             let knots = knots(dictionary, domain, rule, &omega);
@@ -26,8 +34,24 @@ pub fn grid(dictionary: &Dictionary, domain: &Domain, rule: &Rule, seed: u64, dr
     Grid::new(lines, mirrored)
 }
 
-/// Whether a dictionary's grid is the same in every step.
-pub fn is_fixed(dictionary: &Dictionary, dimension: usize) -> bool {
+/// The grid of a problem's step.
+pub fn problem_grid(problem: &Problem, draw: u64) -> Grid {
+    let pool = problem.settings.selection == Selection::Decrease;
+    let draws = (problem.settings.seed, draw, pool);
+    grid(
+        &problem.dictionary,
+        &problem.domain,
+        &problem.quadrature.rule,
+        draws,
+    )
+}
+
+/// Whether a problem's grid is the same in every step.
+pub fn is_fixed(problem: &Problem) -> bool {
+    let (dictionary, dimension) = (&problem.dictionary, problem.dimension());
+    if problem.settings.selection == Selection::Decrease {
+        return true;
+    }
     match dictionary.directions {
         DirectionKind::Axes => true,
         DirectionKind::Sphere => dimension <= 2,
@@ -35,7 +59,12 @@ pub fn is_fixed(dictionary: &Dictionary, dimension: usize) -> bool {
     }
 }
 
-fn directions(dictionary: &Dictionary, dimension: usize, seed: u64, draw: u64) -> Vec<Vec<f64>> {
+fn directions(
+    dictionary: &Dictionary,
+    dimension: usize,
+    seed: u64,
+    (draw, pool): (u64, bool),
+) -> Vec<Vec<f64>> {
     let count = dictionary.candidates;
     match dictionary.directions {
         DirectionKind::Axes => axes(dimension),
@@ -47,6 +76,7 @@ fn directions(dictionary: &Dictionary, dimension: usize, seed: u64, draw: u64) -
                 vec![angle.cos(), angle.sin()]
             })
             .collect(),
+        DirectionKind::Sphere if pool => direction_pool(dimension, count),
         DirectionKind::Sphere => (0..count)
             .map(|j| {
                 let s = philox_uniforms(seed, 1, draw * count as u64 + j as u64, dimension);
@@ -63,6 +93,32 @@ fn directions(dictionary: &Dictionary, dimension: usize, seed: u64, draw: u64) -
             })
             .collect(),
     }
+}
+
+/// Directions that cover the sphere evenly, ω and −ω being one: the axes, which make sums of functions of one
+/// variable exact, (eᵢ ± eⱼ)/√2 where they take at most half of the room, and a low-discrepancy sequence.
+fn direction_pool(dimension: usize, count: usize) -> Vec<Vec<f64>> {
+    let mut pool = axes(dimension);
+    if pool.len() + dimension * (dimension - 1) <= count / 2 {
+        for (i, j) in (0..dimension).flat_map(|i| (i + 1..dimension).map(move |j| (i, j))) {
+            for sign in [1.0, -1.0] {
+                let mut omega = vec![0.0; dimension];
+                omega[i] = std::f64::consts::FRAC_1_SQRT_2;
+                omega[j] = sign * std::f64::consts::FRAC_1_SQRT_2;
+                pool.push(omega);
+            }
+        }
+    }
+    let rest = count.saturating_sub(pool.len());
+    let sequence = Halton::new(rest + 1, dimension, None);
+    let mut columns = vec![vec![0.0; rest]; dimension];
+    sequence.fill(1..rest + 1, &mut columns, &mut vec![0.0; rest]);
+    pool.extend((0..rest).map(|k| {
+        let s: Vec<f64> = columns.iter().map(|column| column[k]).collect();
+        crate::points::unit_vector(&s, dimension)
+    }));
+    pool.truncate(count.max(1));
+    pool
 }
 
 fn axes(dimension: usize) -> Vec<Vec<f64>> {

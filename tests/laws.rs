@@ -211,7 +211,7 @@ fn moment_tables_agree_with_sums_over_the_points() {
         let moments = TableSums::new(tables, inside.points.len(), Some(rest));
         assert_eq!(sums.points(), moments.points());
         let rule = problem.quadrature.rule;
-        let grid = greedy_pde::search::grid(&problem.dictionary, &problem.domain, &rule, 0, 0);
+        let grid = greedy_pde::search::grid(&problem.dictionary, &problem.domain, &rule, (0, 0, false));
         let neurons: Vec<Neuron> = (0..grid.len())
             .step_by(7)
             .map(|index| grid.neuron(index))

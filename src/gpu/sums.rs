@@ -128,7 +128,7 @@ impl GpuSums {
     }
 
     /// A functional that the host computed. Where the points stream it stays on the host.
-    fn from_host<'a>(&'a self, host: CpuRho<'a>) -> Result<Box<dyn Rho + 'a>, SolveError> {
+    fn uploaded<'a>(&'a self, host: CpuRho<'a>) -> Result<Box<dyn Rho + 'a>, SolveError> {
         if self.is_lost() {
             return Ok(Box::new(host));
         }
@@ -217,7 +217,11 @@ impl CurvatureRoot for GpuSums {
 
 impl PointValues for GpuSums {
     fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
-        self.from_host(self.cpu()?.gradient_from_values(values_of_u)?)
+        self.uploaded(self.cpu()?.rho_from_values(values_of_u, true)?)
+    }
+
+    fn curvature_from<'a>(&'a self, values_of_v: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
+        self.uploaded(self.cpu()?.rho_from_values(values_of_v, false)?)
     }
 }
 
@@ -243,7 +247,7 @@ impl<'a> GpuField<'a> {
 impl<'a> Field<'a> for GpuField<'a> {
     fn gradient(&self) -> Result<Box<dyn Rho + 'a>, SolveError> {
         match &self.host {
-            Some(host) => self.sums.from_host(host.gradient_rho()?),
+            Some(host) => self.sums.uploaded(host.gradient_rho()?),
             None => Ok(self.rho(
                 Origin::Gradient(self.u.clone()),
                 HostRecipe::Gradient(self.u.clone()),
@@ -255,7 +259,7 @@ impl<'a> Field<'a> for GpuField<'a> {
         match &self.host {
             // A column of the Gram matrix is looked at once: not worth the way up.
             Some(host) if v.len() == 1 => host.curvature(v),
-            Some(host) => self.sums.from_host(host.curvature_rho(v)?),
+            Some(host) => self.sums.uploaded(host.curvature_rho(v)?),
             None => Ok(self.rho(Origin::Curvature(v.clone()), HostRecipe::Curvature(v.clone()))),
         }
     }

@@ -1,5 +1,6 @@
 //! The greedy algorithms: one neuron at a time, the one that the gradient of the loss favours most.
 
+mod decrease;
 mod guard;
 mod orthogonal;
 mod relaxed;
@@ -13,6 +14,26 @@ pub use selection::Ranking;
 use crate::network::{Network, Neuron};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+/// By what the next neuron is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Selection {
+    /// The slope |⟨∇L(u), g⟩|, as in the paper.
+    Slope,
+    /// The decrease of the loss after the projection.
+    Decrease,
+}
+
+impl Selection {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Selection::Slope => "slope",
+            Selection::Decrease => "decrease",
+        }
+    }
+}
 
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,9 @@
 //! The orthogonal greedy algorithm.
 
 use super::guard::{Guard, Verdict};
+use super::decrease::{Board, Metric};
 use super::selection::{Ranking, Scanner};
-use super::{Outcome, State, Step, Stopped, Timings};
+use super::{Outcome, Selection, State, Step, Stopped, Timings};
 use crate::candidates::Grid;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
@@ -41,6 +42,8 @@ pub struct OrthogonalParams<'a> {
     pub neurons: usize,
     /// End when the best score is below this.
     pub tolerance: Option<f64>,
+    /// By what neurons are chosen; the decrease needs candidates that are the same in every step.
+    pub selection: Selection,
     /// How coefficients are computed.
     pub projection: ProjectionKind,
     /// Whether the loss is quadratic; else coefficients are found by Newton's method.
@@ -76,10 +79,10 @@ pub fn orthogonal<'a>(
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
     let mut run = Run::new(training, validation, params)?;
-    if let Some(start) = params.start {
-        run.replay(start)?;
-    }
     let mut grid = (params.grid)(0);
+    if let Some(start) = params.start {
+        run.replay(start, &grid)?;
+    }
     let stopped = loop {
         if run.network.len() >= params.neurons {
             break Stopped::Neurons;
@@ -156,6 +159,10 @@ struct Run<'a> {
     network: Network,
     projection: Projection<'a>,
     scanner: Scanner,
+    /// What the choice by decrease knows of the candidates.
+    board: Option<Board>,
+    /// Under which inner product, where the loss is not quadratic.
+    metric: Option<Metric>,
     state: State,
     /// Neurons that are chosen already or depend on those chosen.
     closed: HashSet<Vec<u64>>,
@@ -198,6 +205,8 @@ impl<'a> Run<'a> {
                 _ => Projection::cholesky(training),
             },
             scanner: Scanner::new(),
+            board: None,
+            metric: None,
             state: State::default(),
             closed: HashSet::new(),
             before: Vec::new(),
@@ -211,12 +220,15 @@ impl<'a> Run<'a> {
     }
 
     /// Takes up an interrupted run by the very operations that it did.
-    fn replay(&mut self, start: &State) -> Result<(), SolveError> {
+    fn replay(&mut self, start: &State, grid: &Grid) -> Result<(), SolveError> {
         for (n, (neuron, &score)) in start.neurons.iter().zip(&start.scores).enumerate() {
             if start.orthogonal_from == Some(n) {
                 self.switch_to_orthogonal()?;
             }
             self.first_score.get_or_insert(score.abs());
+            if self.params.selection == Selection::Decrease {
+                self.account(grid)?;
+            }
             if !self.add(neuron, score)? {
                 break;
             }
@@ -227,6 +239,13 @@ impl<'a> Run<'a> {
 
     /// Finds the best neuron that can be added, and adds it.
     fn step(&mut self, grid: &Grid) -> Result<Found, SolveError> {
+        match self.params.selection {
+            Selection::Slope => self.step_by_slope(grid),
+            Selection::Decrease => self.step_by_decrease(grid),
+        }
+    }
+
+    fn step_by_slope(&mut self, grid: &Grid) -> Result<Found, SolveError> {
         let started = Instant::now();
         let rho = self.projection.gradient(&self.network)?;
         let scores = self.scanner.scan(&*rho, grid, self.network.len())?;
@@ -234,8 +253,47 @@ impl<'a> Run<'a> {
         let rounding = ROUNDING * self.first_score.unwrap_or(0.0);
         let mut ranking = Ranking::new(&*rho, grid, scores, rounding, self.params.center);
         self.refine(&*rho, &mut ranking)?;
+        self.take_from(ranking)
+    }
+
+    fn step_by_decrease(&mut self, grid: &Grid) -> Result<Found, SolveError> {
+        let started = Instant::now();
+        self.account(grid)?;
+        let Some(board) = &self.board else {
+            return Ok(Found::Nothing(Stopped::NoCandidate));
+        };
+        let center = self.params.center;
+        let ranking = Ranking::weighted(grid, board.scores().to_vec(), board.weights(), center);
+        self.timings.argmax += started.elapsed();
+        self.take_from(ranking)
+    }
+
+    /// Brings what is known of the candidates up to the neurons there are.
+    fn account(&mut self, grid: &Grid) -> Result<(), SolveError> {
+        if self.board.is_none() {
+            self.board = Some(Board::new(self.training, grid, self.network.dimension)?);
+        }
+        let Some(board) = &mut self.board else {
+            return Ok(());
+        };
+        if !self.params.quadratic {
+            return Metric::account(&mut self.metric, board, self.training, &self.network, grid);
+        }
+        if board.neurons() < self.network.len()
+            && let Some(newest) = self.projection.newest(&self.network.neurons)?
+        {
+            board.absorb(&newest, grid)?;
+            if board.is_due() {
+                board.refresh(&*self.projection.gradient(&self.network)?, grid)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the best candidate that can be added.
+    fn take_from(&mut self, mut ranking: Ranking) -> Result<Found, SolveError> {
         let (mut refusals, mut dependent) = (0, 0);
-        while let Some((neuron, signed)) = ranking.next()? {
+        while let Some((neuron, signed)) = ranking.take_best()? {
             let score = signed.abs();
             let first = *self.first_score.get_or_insert(score);
             if score <= NOISE * first {

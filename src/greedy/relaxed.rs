@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
         let scores = self.scanner.scan(&*rho, grid, n)?;
         let mut ranking = Ranking::new(&*rho, grid, scores, 0.0, center);
         if self.losses.scout.is_none() {
-            return ranking.next()?.ok_or_else(none);
+            return ranking.take_best()?.ok_or_else(none);
         }
         let list = ranking
             .best_of_lines(SHORTLIST)?
@@ -246,7 +246,7 @@ impl<'a> Run<'a> {
         for (neuron, score) in list.into_iter().zip(scores) {
             ranking.push(neuron, score);
         }
-        ranking.next()?.ok_or_else(none)
+        ranking.take_best()?.ok_or_else(none)
     }
 }
 

@@ -75,9 +75,11 @@ fn trusted(scores: &Scores) -> bool {
 /// A candidate is handed out only with a score of full accuracy: whatever could be the best by the error of
 /// its score is scored again first.
 pub struct Ranking<'a> {
-    rho: &'a dyn Rho,
+    rho: Option<&'a dyn Rho>,
     grid: &'a Grid,
     center: &'a [f64],
+    /// By which scores are multiplied before they are compared, where they are.
+    weights: Option<Vec<f64>>,
     /// Candidates besides the grid's.
     listed: Vec<Neuron>,
     scores: Vec<f64>,
@@ -93,9 +95,10 @@ impl<'a> Ranking<'a> {
     pub fn new(rho: &'a dyn Rho, grid: &'a Grid, scores: Scores, rounding: f64, center: &'a [f64]) -> Self {
         let count = scores.values.len();
         Self {
-            rho,
+            rho: Some(rho),
             grid,
             center,
+            weights: None,
             listed: Vec::new(),
             exact: vec![scores.error == 0.0; count],
             error: scores.error,
@@ -105,12 +108,37 @@ impl<'a> Ranking<'a> {
         }
     }
 
+    /// The neurons of a grid by |score| times weight, all of full accuracy.
+    pub fn weighted(grid: &'a Grid, scores: Vec<f64>, weights: Vec<f64>, center: &'a [f64]) -> Self {
+        let count = scores.len();
+        Self {
+            rho: None,
+            grid,
+            center,
+            weights: Some(weights),
+            listed: Vec::new(),
+            exact: vec![true; count],
+            error: 0.0,
+            scores,
+            rounding: 0.0,
+            taken: vec![false; count],
+        }
+    }
+
     /// One more candidate, with a score of full accuracy.
     pub fn push(&mut self, neuron: Neuron, score: f64) {
+        self.push_weighted(neuron, score, 1.0);
+    }
+
+    /// One more candidate, with its weight.
+    pub fn push_weighted(&mut self, neuron: Neuron, score: f64, weight: f64) {
         self.listed.push(neuron);
         self.scores.push(score);
         self.exact.push(true);
         self.taken.push(false);
+        if let Some(weights) = &mut self.weights {
+            weights.push(weight);
+        }
     }
 
     /// The best neuron of each of the best `count` lines of the grid with their scores, the best first. They
@@ -129,7 +157,7 @@ impl<'a> Ranking<'a> {
     }
 
     /// The best of those left, with its score.
-    pub fn next(&mut self) -> Result<Option<(Neuron, f64)>, SolveError> {
+    pub fn take_best(&mut self) -> Result<Option<(Neuron, f64)>, SolveError> {
         let index = self.next_index()?;
         Ok(index.map(|index| (self.neuron(index), self.scores[index])))
     }
@@ -145,7 +173,11 @@ impl<'a> Ranking<'a> {
         let pairs = self.scores.iter().zip(&self.taken).enumerate();
         pairs
             .filter(|(_, (_, taken))| !**taken)
-            .map(|(index, (score, _))| (index, score.abs()))
+            .map(|(index, (score, _))| (index, score.abs() * self.weight(index)))
+    }
+
+    fn weight(&self, index: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| weights[index])
     }
 
     fn next_index(&mut self) -> Result<Option<usize>, SolveError> {
@@ -162,6 +194,9 @@ impl<'a> Ranking<'a> {
             self.score_again(&unsure)?;
             best = self.best();
         }
+        if best == 0.0 && self.weights.is_some() {
+            return Ok(None);
+        }
         let tie = self.rounding.clamp(SMALLEST_TIE * best, LARGEST_TIE * best);
         let tied = self.left().filter(|(_, size)| *size >= best - tie);
         let first = tied
@@ -175,7 +210,10 @@ impl<'a> Ranking<'a> {
 
     fn score_again(&mut self, which: &[usize]) -> Result<(), SolveError> {
         let list: Vec<Neuron> = which.iter().map(|&index| self.neuron(index)).collect();
-        for (&index, score) in which.iter().zip(self.rho.list_scores(&list)?) {
+        let Some(rho) = self.rho else {
+            return Ok(());
+        };
+        for (&index, score) in which.iter().zip(rho.list_scores(&list)?) {
             self.scores[index] = score;
             self.exact[index] = true;
         }

@@ -439,8 +439,9 @@ impl Term {
         Ok(columns)
     }
 
-    /// Channels of the gradient at a u that is known by its [embedding](Self::embed).
-    pub fn gradient_from_values(&self, tile: &TermTile, values: &[f64]) -> Vec<Vec<f64>> {
+    /// Channels of the gradient at a u that is known by its [embedding](Self::embed); without the load those of
+    /// the curvature along it.
+    pub fn channels_from_values(&self, tile: &TermTile, values: &[f64], with_load: bool) -> Vec<Vec<f64>> {
         let weights = &tile.tile.weights;
         match &self.kind {
             Kind::Energy { quadratic, load } => quadratic
@@ -450,7 +451,7 @@ impl Term {
                 .map(|((&a, load), values)| {
                     let scaled = values.iter().zip(&tile.columns[a]).zip(weights);
                     let mut rho: Vec<f64> = scaled.map(|((v, a), w)| v * (a * w).max(0.0).sqrt()).collect();
-                    if let Some(column) = load {
+                    if let (Some(column), true) = (load, with_load) {
                         for ((rho, l), w) in rho.iter_mut().zip(&tile.columns[*column]).zip(weights) {
                             *rho -= l * w;
                         }
@@ -459,10 +460,11 @@ impl Term {
                 })
                 .collect(),
             Kind::Residual { coefficients, source } => {
+                let load = if with_load { 2.0 } else { 0.0 };
                 let values = values.iter().zip(&tile.columns[*source]).zip(weights);
                 // 2w (Σ c j − f), where the values are √(2w) Σ c j.
                 let residual: Vec<f64> = values
-                    .map(|((v, f), w)| v * (2.0 * w).sqrt() - 2.0 * w * f)
+                    .map(|((v, f), w)| v * (2.0 * w).sqrt() - load * w * f)
                     .collect();
                 let of = |&c: &usize| {
                     residual

@@ -185,6 +185,18 @@ pub(super) struct FileSolver {
     pub guard: bool,
     #[serde(default)]
     pub projection: ProjectionKind,
+    pub selection: Option<Spanned<SelectionKind>>,
+}
+
+/// By what neurons are chosen, as files say it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SelectionKind {
+    /// What measurements favour.
+    #[default]
+    Auto,
+    Slope,
+    Decrease,
 }
 
 fn yes() -> bool {

@@ -2,6 +2,7 @@
 
 use super::file::{Algorithm, DirectionKind, ProjectionKind, StepRule};
 use crate::activation::Activation;
+use crate::greedy::Selection;
 use crate::domain::{Domain, Region};
 use crate::points::Rule;
 use serde::Serialize;
@@ -57,6 +58,8 @@ pub struct Settings {
     pub guard: bool,
     /// How coefficients are computed.
     pub projection: ProjectionKind,
+    /// By what neurons are chosen.
+    pub selection: Selection,
 }
 
 /// What flags put in place of the file's settings.

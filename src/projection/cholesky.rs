@@ -48,6 +48,12 @@ impl Cholesky {
         self.triangle.pop();
     }
 
+    /// The coefficients of the normalised part that the last neuron added, and the solution's component.
+    pub fn newest(&self) -> Option<(Vec<f64>, f64)> {
+        let component = self.triangle.last()?;
+        Some((self.triangle.last_of_inverse(), component))
+    }
+
     /// lᵀ G⁻¹ l.
     pub fn explained(&self) -> f64 {
         self.triangle.explained()

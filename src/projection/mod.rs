@@ -34,6 +34,15 @@ pub enum Addition {
     },
 }
 
+/// What the neuron added last brought: q, its normalised part that is new, as the functional ∇²L q, and the
+/// component y of the solution along it.
+pub struct Newest<'a> {
+    /// ∇²L q.
+    pub rho: Box<dyn Rho + 'a>,
+    /// y.
+    pub component: f64,
+}
+
 /// The projection onto the span of the chosen neurons.
 pub struct Projection<'a> {
     sums: &'a dyn Sums,
@@ -132,6 +141,31 @@ impl<'a> Projection<'a> {
             Way::Orthogonal(orthogonal, _) => orthogonal.explained(),
             Way::Newton(newton) => newton.explained(),
         }
+    }
+
+    /// What the last of these neurons, which are those added, brought; nothing where there is none or the loss
+    /// is not quadratic.
+    pub fn newest(&self, neurons: &[Neuron]) -> Result<Option<Newest<'a>>, SolveError> {
+        let (rho, component) = match &self.way {
+            Way::Cholesky(cholesky) => {
+                let Some((coefficients, component)) = cholesky.newest() else {
+                    return Ok(None);
+                };
+                let zero = Network::zero(self.sums.activation(), neurons[0].omega.len());
+                let q = Network {
+                    neurons: neurons.to_vec(),
+                    coefficients,
+                    ..zero.clone()
+                };
+                (self.sums.at(&zero)?.curvature(&q)?, component)
+            }
+            Way::Orthogonal(orthogonal, values) => match orthogonal.newest() {
+                Some((q, component)) => (values.curvature_from(q)?, component),
+                None => return Ok(None),
+            },
+            Way::Newton(_) => return Ok(None),
+        };
+        Ok(Some(Newest { rho, component }))
     }
 
     /// ∇L(u) at the projection u, by the most accurate way at hand: with a stiff penalty the coefficients

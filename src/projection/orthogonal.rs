@@ -83,6 +83,11 @@ impl Orthogonal {
         self.triangle.coefficients()
     }
 
+    /// The values of the normalised part that the last neuron added, and the solution's component.
+    pub fn newest(&self) -> Option<(&[f64], f64)> {
+        Some((self.columns.last()?, self.triangle.last()?))
+    }
+
     /// G⁻¹ v.
     pub fn solve(&self, v: &[f64]) -> Vec<f64> {
         self.triangle.backward(&self.triangle.forward(v))

@@ -22,6 +22,20 @@ impl Triangle {
         self.rhs.pop()
     }
 
+    /// The last entry of y.
+    pub fn last(&self) -> Option<f64> {
+        self.rhs.last().copied()
+    }
+
+    /// The last column of R⁻¹: the coefficients of the normalised part that the last neuron added.
+    pub fn last_of_inverse(&self) -> Vec<f64> {
+        let mut unit = vec![0.0; self.rows.len()];
+        if let Some(last) = unit.last_mut() {
+            *last = 1.0;
+        }
+        self.backward(&unit)
+    }
+
     /// yᵀy = lᵀ G⁻¹ l.
     pub fn explained(&self) -> f64 {
         dot(&self.rhs, &self.rhs)

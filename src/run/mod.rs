@@ -253,17 +253,9 @@ fn solve(
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
     let dictionary = &problem.dictionary;
-    let grid = |draw: u64| {
-        search::grid(
-            dictionary,
-            &problem.domain,
-            &problem.quadrature.rule,
-            problem.settings.seed,
-            draw,
-        )
-    };
+    let grid = |draw: u64| search::problem_grid(problem, draw);
     let center = problem.domain.center();
-    let fixed_grid = search::is_fixed(dictionary, problem.dimension());
+    let fixed_grid = search::is_fixed(problem);
     let reported = |n| is_row(n, usize::MAX, rows_at);
     if problem.settings.algorithm == Algorithm::Rga {
         let params = RelaxedParams {
@@ -282,6 +274,7 @@ fn solve(
     let params = OrthogonalParams {
         neurons: problem.settings.neurons,
         tolerance: problem.settings.tolerance,
+        selection: problem.settings.selection,
         projection: problem.settings.projection,
         quadratic: !problem.has_potential(),
         stiff: problem.has_penalty(),

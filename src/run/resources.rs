@@ -60,7 +60,7 @@ pub fn candidates(problem: &Problem) -> usize {
     let mut one = problem.dictionary.clone();
     one.candidates = 1;
     let rule = &problem.quadrature.rule;
-    let grid = search::grid(&one, &problem.domain, rule, problem.settings.seed, 0);
+    let grid = search::grid(&one, &problem.domain, rule, (problem.settings.seed, 0, false));
     match problem.dictionary.directions {
         DirectionKind::Axes => grid.len(),
         DirectionKind::Sphere if problem.dimension() == 1 => grid.len(),

@@ -144,6 +144,9 @@ pub trait CurvatureRoot {
 pub trait PointValues: CurvatureRoot {
     /// ∇L(u), from E(u).
     fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError>;
+
+    /// ∇²L v, from E(v).
+    fn curvature_from<'a>(&'a self, values_of_v: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError>;
 }
 
 /// In which precision a device scores.

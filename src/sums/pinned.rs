@@ -222,6 +222,15 @@ impl PinnedSums {
     }
 }
 
+impl PinnedSums {
+    /// The values of the loss, and −ℓ of the function they belong to.
+    fn split<'v>(&self, values: &'v [f64]) -> (&'v [f64], Vec<f64>) {
+        let (inner, pinned) = values.split_at(values.len() - self.functionals.len());
+        let root = self.stiffness.sqrt();
+        (inner, pinned.iter().map(|value| value / root).collect())
+    }
+}
+
 impl CurvatureRoot for PinnedSums {
     fn length(&self) -> usize {
         let inner = self.loss.values().map_or(0, |values| values.length());
@@ -235,10 +244,12 @@ impl CurvatureRoot for PinnedSums {
 
 impl PointValues for PinnedSums {
     fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
-        let (inner, pinned) = values_of_u.split_at(values_of_u.len() - self.functionals.len());
-        let rho = self.inner_values()?.gradient_from(inner)?;
-        let root = self.stiffness.sqrt();
-        let of_u: Vec<f64> = pinned.iter().map(|value| value / root).collect();
-        self.pinned(rho, &of_u)
+        let (inner, of_u) = self.split(values_of_u);
+        self.pinned(self.inner_values()?.gradient_from(inner)?, &of_u)
+    }
+
+    fn curvature_from<'a>(&'a self, values_of_v: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
+        let (inner, of_v) = self.split(values_of_v);
+        self.pinned(self.inner_values()?.curvature_from(inner)?, &of_v)
     }
 }

@@ -27,8 +27,8 @@ pub(super) enum Recipe {
     Gradient(Arc<AtPoints>),
     /// ∇²L v, at u where that matters.
     Curvature { at: Option<Arc<AtPoints>>, v: Evaluator },
-    /// ∇L(u), from the [values](crate::sums::PointValues) of u.
-    Values(Vec<f64>),
+    /// ∇L(u), or without the load ∇²L u, from the [values](crate::sums::PointValues) of u.
+    Values { values: Vec<f64>, with_load: bool },
 }
 
 impl Recipe {
@@ -45,7 +45,10 @@ impl Recipe {
                 term.curvature(tile, u.as_deref(), &mut jets, &mut scratch.workspace)?;
                 Ok(jets)
             }
-            Recipe::Values(values) => Ok(term.gradient_from_values(tile, &values[scratch.values.clone()])),
+            Recipe::Values { values, with_load } => {
+                let values = &values[scratch.values.clone()];
+                Ok(term.channels_from_values(tile, values, *with_load))
+            }
         }
     }
 }

@@ -38,7 +38,11 @@ impl CurvatureRoot for CpuSums {
 
 impl PointValues for CpuSums {
     fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
-        Ok(Box::new(self.gradient_from_values(values_of_u)?))
+        Ok(Box::new(self.rho_from_values(values_of_u, true)?))
+    }
+
+    fn curvature_from<'a>(&'a self, values_of_v: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
+        Ok(Box::new(self.rho_from_values(values_of_v, false)?))
     }
 }
 
@@ -62,8 +66,9 @@ impl CpuSums {
         )
     }
 
-    /// ∇L(u), from E(u).
-    pub(crate) fn gradient_from_values(&self, values_of_u: &[f64]) -> Result<CpuRho<'_>, SolveError> {
-        CpuRho::new(self, Recipe::Values(values_of_u.to_vec()))
+    /// ∇L(u), from E(u), or without the load ∇²L u.
+    pub(crate) fn rho_from_values(&self, values: &[f64], with_load: bool) -> Result<CpuRho<'_>, SolveError> {
+        let values = values.to_vec();
+        CpuRho::new(self, Recipe::Values { values, with_load })
     }
 }
