@@ -19,6 +19,8 @@ pub struct Term {
     program: Program,
     names: Vec<String>,
     potential: Option<Potential>,
+    /// Whether it has no curvature: boundary data that only load.
+    load_only: bool,
 }
 
 /// How a density uses the columns of its program.
@@ -99,6 +101,13 @@ impl Term {
                 (symbols, kind, None)
             }
         };
+        let load_only = match &spec.density {
+            Density::Energy { parts, potential } => {
+                let mut quadratic = parts.iter().map(|(_, a, _)| graph.as_number(a.node));
+                potential.is_none() && quadratic.all(|a| a == Some(0.0))
+            }
+            Density::Residual { .. } => false,
+        };
         let potential = potential.map(|formula| {
             let u = MultiIndex::default();
             let slope = graph.differentiate_by_unknown(formula.node, &u);
@@ -116,12 +125,18 @@ impl Term {
             program: Program::new(graph, &columns.nodes, dimension, &[]),
             names: columns.names,
             potential,
+            load_only,
         })
     }
 
     /// How many coefficient formulas there are.
     pub(super) fn coefficients(&self) -> usize {
         self.names.len()
+    }
+
+    /// Whether the term has no curvature: boundary data that only load.
+    pub fn is_load_only(&self) -> bool {
+        self.load_only
     }
 
     /// Whether the density is quadratic in the jet.

@@ -133,6 +133,8 @@ pub(super) struct FileDictionary {
 pub enum DirectionKind {
     /// ±eᵢ.
     Axes,
+    /// Unit vectors in the planes of two coordinates.
+    Pairs,
     /// Unit vectors.
     Sphere,
     /// Vectors in a box.

@@ -2,8 +2,8 @@
 
 use super::file::{Algorithm, DirectionKind, ProjectionKind, StepRule};
 use crate::activation::Activation;
-use crate::greedy::Selection;
 use crate::domain::{Domain, Region};
+use crate::greedy::Selection;
 use crate::points::Rule;
 use serde::Serialize;
 

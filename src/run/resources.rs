@@ -63,6 +63,7 @@ pub fn candidates(problem: &Problem) -> usize {
     let grid = search::grid(&one, &problem.domain, rule, (problem.settings.seed, 0, false));
     match problem.dictionary.directions {
         DirectionKind::Axes => grid.len(),
+        DirectionKind::Pairs => search::problem_grid(problem, 0).len(),
         DirectionKind::Sphere if problem.dimension() == 1 => grid.len(),
         _ => grid.len().saturating_mul(problem.dictionary.candidates),
     }
