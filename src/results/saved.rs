@@ -161,6 +161,7 @@ impl SavedRun {
                 "this run was interrupted at {} of {neurons} neurons",
                 self.network.len()
             )],
+            estimate: None,
             rows,
             seconds: Seconds {
                 total,

@@ -7,6 +7,7 @@ pub use losses::table_axes;
 pub use resources::{Memory, candidates, estimated_seconds, require_memory};
 
 use crate::error::SolveError;
+use crate::estimate::Snapshot;
 use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step, Stopped};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
@@ -117,8 +118,14 @@ pub fn run(
         rows.retain(|row| is_row(row.n, usize::MAX, &options.rows_at));
     }
     let mut last: Option<Row> = options.resume.as_ref().and_then(|(_, rows)| rows.last().cloned());
+    let mut snapshots = Vec::new();
     let mut observe = |step: &Step| -> Result<ControlFlow<()>, SolveError> {
         let n = step.network.len();
+        if crate::estimate::is_kept(n) {
+            snapshots.push(Snapshot {
+                coefficients: step.network.coefficients.clone(),
+            });
+        }
         let reported = step.last || is_row(n, usize::MAX, &options.rows_at);
         let mut row = Row {
             n,
@@ -175,6 +182,7 @@ pub fn run(
                 .to_string(),
         );
     }
+    let estimate = crate::estimate::estimate(problem, &outcome.network, &snapshots)?;
     let timings = outcome.timings;
     let mut warnings = problem.warnings.clone();
     warnings.extend(nothing_found);
@@ -198,6 +206,7 @@ pub fn run(
         neurons: outcome.network.len(),
         stopped: outcome.stopped,
         warnings,
+        estimate: Some(estimate),
         rows,
         seconds: Seconds {
             total: earlier + started.elapsed().as_secs_f64(),
