@@ -28,7 +28,9 @@ const RUNS: [Run; 12] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let wanted = std::env::args().nth(1);
-    println!("| problem | n | L2 error | estimate | ratio | H1 error | estimate | ratio | energy | estimate | ratio |");
+    println!(
+        "| problem | n | L2 error | estimate | ratio | H1 error | estimate | ratio | energy | estimate | ratio |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for (name, cells, points, neurons) in RUNS {
         if wanted.as_ref().is_some_and(|wanted| !name.contains(wanted)) {
@@ -36,9 +38,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         for &neurons in neurons {
             let path = format!("configs/{name}.toml");
-            let overrides = Overrides { neurons: Some(neurons), cells, points, seed: None };
+            let overrides = Overrides {
+                neurons: Some(neurons),
+                cells,
+                points,
+                seed: None,
+            };
             let problem = Problem::from_toml(&std::fs::read_to_string(&path)?, &path, &overrides)?;
-            let (report, _) = run(&problem, &RunOptions::default(), &mut |_| ControlFlow::Continue(()))?;
+            let (report, _) = run(&problem, &RunOptions::default(), &mut |_| {
+                ControlFlow::Continue(())
+            })?;
             println!("{}", line(name, &report));
         }
     }
@@ -50,12 +59,17 @@ fn line(name: &str, report: &Report) -> String {
         return String::new();
     };
     let energy = row.energy.filter(|_| row.excess.is_none()).zip(estimate.energy);
-    let pairs = [row.l2.map(|l2| (l2, estimate.l2)), row.h1.map(|h1| (h1, estimate.h1)), energy];
+    let pairs = [
+        row.l2.map(|l2| (l2, estimate.l2)),
+        row.h1.map(|h1| (h1, estimate.h1)),
+        energy,
+    ];
     let cells = pairs.map(|pair| match pair {
         Some((error, estimate)) => format!("{error:.2e} | {estimate:.2e} | {:.2}", estimate / error),
         None => "| |".to_string(),
     });
-    for w in &report.warnings { eprintln!("{name}: {w}"); }
-    eprintln!("{name} {:?} {:.3} s", estimate, report.seconds.total);
+    for warning in &report.warnings {
+        eprintln!("{name}: {warning}");
+    }
     format!("| {name} | {} | {} |", report.neurons, cells.join(" | "))
 }

@@ -201,6 +201,11 @@ pub struct Seconds {
     pub errors: f64,
 }
 
+/// Results of earlier versions did not say.
+fn usable() -> bool {
+    true
+}
+
 /// Where coefficient formulas are evaluated.
 pub const COEFFICIENTS: &str = "host f64";
 
@@ -242,6 +247,9 @@ pub struct Report {
     /// How large the errors are, by what is known without the exact solution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
+    /// Whether the result says anything about the solution; if not, a warning says why.
+    #[serde(default = "usable")]
+    pub usable: bool,
     /// n = 1, 2, 4, 8, … and the last.
     pub rows: Vec<Row>,
     /// Where the time went.

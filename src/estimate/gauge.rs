@@ -67,7 +67,9 @@ impl<'a> Gauge<'a> {
     pub(super) fn new(problem: &'a Problem, neurons: usize) -> Result<Self, SolveError> {
         let (mut graph, specs) = problem.terms(neurons);
         let rule = |region| {
-            let rule = problem.quadrature.rule(&problem.domain, region, Purpose::Validation);
+            let rule = problem
+                .quadrature
+                .rule(&problem.domain, region, Purpose::Validation);
             few(rule, problem.dimension())
         };
         let sobolev = sobolev(&mut graph, problem.dimension());
@@ -82,7 +84,10 @@ impl<'a> Gauge<'a> {
         };
         if problem.formulation == Formulation::Energy {
             let nodes = super::probe::functions(problem, &mut graph, &specs);
-            gauge.probes = nodes.into_iter().map(|node| gauge.probe(&mut graph, node)).collect();
+            gauge.probes = nodes
+                .into_iter()
+                .map(|node| gauge.probe(&mut graph, node))
+                .collect();
         }
         Ok(gauge)
     }
@@ -96,10 +101,7 @@ impl<'a> Gauge<'a> {
         let dimension = self.problem.dimension();
         let terms = self.terms.iter();
         let programs = terms.map(|term| jets_of_formula(graph, node, &term.symbols, dimension));
-        (
-            programs.collect(),
-            Program::new(graph, &[node], dimension, &[]),
-        )
+        (programs.collect(), Program::new(graph, &[node], dimension, &[]))
     }
 
     /// The norms of v; where the energy is not quadratic, its curvature is taken at u.
@@ -221,9 +223,19 @@ impl<'a> Gauge<'a> {
                 energy += part;
             }
         }
-        let boundary: f64 = self.problem.domain.faces().iter().map(|&face| self.problem.domain.measure(Region::Boundary(face))).sum();
+        let boundary: f64 = self
+            .problem
+            .domain
+            .faces()
+            .iter()
+            .map(|&face| self.problem.domain.measure(Region::Boundary(face)))
+            .sum();
         Ok(Mismatch {
-            mean: if measure > 0.0 { (squares / measure).sqrt() } else { 0.0 },
+            mean: if measure > 0.0 {
+                (squares / measure).sqrt()
+            } else {
+                0.0
+            },
             energy,
             part: (measure / boundary).min(1.0),
         })

@@ -45,12 +45,34 @@ pub struct Estimate {
     /// ‖Au − f‖ / ‖f‖ on independent points, boundary included, for a residual or a fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residual: Option<f64>,
+    /// Whether the loss of a residual or a fit has hardly fallen since n/4 neurons.
+    #[serde(default)]
+    pub stalled: bool,
     /// What of `l2` comes from the penalty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub penalty_l2: Option<f64>,
     /// What of the energy norm comes from the noise of a sequence of points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
+}
+
+impl Estimate {
+    /// For people.
+    pub fn in_words(&self) -> String {
+        let percent = |part: f64| format!("{:.2} %", 100.0 * part);
+        let energy = self
+            .energy
+            .zip(self.relative_energy)
+            .map(|(error, part)| format!(", energy {error:.1e} ({})", percent(part)));
+        format!(
+            "estimated error: L2 {:.1e} ({}), H1 {:.1e} ({}){}",
+            self.l2,
+            percent(self.relative_l2),
+            self.h1,
+            percent(self.relative_h1),
+            energy.unwrap_or_default()
+        )
+    }
 }
 
 /// A network on the way, kept for comparison with the last: the coefficients of its neurons, which are the first ones of
@@ -71,6 +93,9 @@ pub fn is_kept(n: usize) -> bool {
 const LOOKED_AT: [f64; 4] = [0.71, 0.5, 0.36, 0.25];
 /// Below this part of the solution what functions find may be the quadrature's error.
 const PROBED: f64 = 0.03;
+/// What is still missing is finer than the last changes, and smaller in L² by about this factor.
+const SMOOTHED_BY_ENERGY: f64 = 0.7;
+const SMOOTHED_BY_RESIDUAL: f64 = 0.9;
 /// The orders tried are so far apart.
 const STEP: f64 = 0.05;
 /// The errors fall at least like this power of n …
@@ -88,12 +113,20 @@ struct Change {
     sizes: Sizes,
 }
 
-/// Estimates the errors of a run that ended with `network`.
+/// Estimates the errors of a run that ended with `network`; there is none without networks on the way.
 pub fn estimate(
     problem: &Problem,
     network: &Network,
     snapshots: &[Snapshot],
-) -> Result<Estimate, SolveError> {
+) -> Result<Option<Estimate>, SolveError> {
+    let enough = |snapshot: &Snapshot| 4 * snapshot.coefficients.len() > network.len();
+    if network.len() > 4
+        && !snapshots
+            .iter()
+            .any(|kept| enough(kept) && kept.coefficients.len() < network.len())
+    {
+        return Ok(None);
+    }
     let gauge = Gauge::new(problem, problem.settings.neurons)?;
     let changes = changes(&gauge, network, snapshots)?;
     let size = gauge.sizes(network, network)?;
@@ -122,7 +155,7 @@ pub fn estimate(
         estimate.energy = Some(errors.energy);
         estimate.relative_energy = Some(relative(errors.energy, size.energy));
     }
-    Ok(estimate)
+    Ok(Some(estimate))
 }
 
 /// The last network compared with some before it, the latest first.
@@ -146,7 +179,9 @@ fn changes(gauge: &Gauge, network: &Network, snapshots: &[Snapshot]) -> Result<V
 
 /// The largest kept network of at most n neurons.
 fn latest(network: &Network, snapshots: &[Snapshot], n: usize) -> Network {
-    let kept = snapshots.iter().filter(|snapshot| snapshot.coefficients.len() <= n);
+    let kept = snapshots
+        .iter()
+        .filter(|snapshot| snapshot.coefficients.len() <= n);
     let largest = kept.max_by_key(|snapshot| snapshot.coefficients.len());
     let coefficients = largest.map_or_else(Vec::new, |snapshot| snapshot.coefficients.clone());
     Network {
@@ -172,7 +207,10 @@ fn power_law(n: usize, changes: &[Change], norm: fn(&Sizes) -> f64) -> (f64, f64
         let known = changes.iter().filter(|change| change.before > 0);
         let values = known.map(|change| {
             let ratio = n / change.before as f64;
-            (norm(&change.sizes).ln() - 0.5 * (ratio.powf(2.0 * p) - 1.0).ln(), 1.0 / ratio)
+            (
+                norm(&change.sizes).ln() - 0.5 * (ratio.powf(2.0 * p) - 1.0).ln(),
+                1.0 / ratio,
+            )
         });
         values.filter(|(value, _)| value.is_finite()).collect()
     };
@@ -183,25 +221,45 @@ fn power_law(n: usize, changes: &[Change], norm: fn(&Sizes) -> f64) -> (f64, f64
     let misfit = |p: f64| {
         let values = logarithms(p);
         let mean = mean(&values);
-        values.iter().map(|(value, weight)| weight * (value - mean).powi(2)).sum::<f64>()
+        values
+            .iter()
+            .map(|(value, weight)| weight * (value - mean).powi(2))
+            .sum::<f64>()
     };
     let steps = ((FASTEST - SLOWEST) / STEP) as usize;
     let orders = (0..=steps).map(|k| SLOWEST + k as f64 * STEP);
     let p = match logarithms(0.5).len() {
         0 => return (changes.first().map_or(0.0, |change| norm(&change.sizes)), 0.5),
         1 => 0.5,
-        _ => orders.min_by(|a, b| misfit(*a).total_cmp(&misfit(*b))).unwrap_or(0.5),
+        _ => orders
+            .min_by(|a, b| misfit(*a).total_cmp(&misfit(*b)))
+            .unwrap_or(0.5),
     };
     (mean(&logarithms(p)).exp(), p)
 }
 
-/// ‖u − u_n‖ of an energy.
+/// ‖u − u_n‖ of an energy. What a unit of the energy norm means in another is seen at the latest changes; the
+/// smaller figure, for errors in weaker norms are corrected on the way.
 fn of_energy(n: usize, changes: &[Change], estimate: &mut Estimate) -> Sizes {
-    estimate.order = Some(power_law(n, changes, |sizes| sizes.energy).1);
-    Sizes {
-        l2: power_law(n, changes, |sizes| sizes.l2).0,
-        h1: power_law(n, changes, |sizes| sizes.h1).0,
-        energy: power_law(n, changes, |sizes| sizes.energy).0,
+    let (energy, order) = power_law(n, changes, |sizes| sizes.energy);
+    estimate.order = Some(order);
+    let error = |norm: fn(&Sizes) -> f64| {
+        let units = changes
+            .iter()
+            .take(2)
+            .map(|change| norm(&change.sizes) / change.sizes.energy);
+        energy
+            * units
+                .filter(|unit| unit.is_finite())
+                .fold(f64::INFINITY, f64::min)
+    };
+    match changes.is_empty() || energy == 0.0 {
+        true => Sizes::default(),
+        false => Sizes {
+            l2: SMOOTHED_BY_ENERGY * error(|sizes| sizes.l2),
+            h1: error(|sizes| sizes.h1),
+            energy,
+        },
     }
 }
 
@@ -223,21 +281,24 @@ fn of_residual(
         .iter()
         .filter(|change| change.sizes.energy.powi(2) > 0.1 * loss)
         .collect();
+    estimate.stalled = fell.is_empty();
     let error = |norm: fn(&Sizes) -> f64| {
         let per_residual = |change: &Change| norm(&change.sizes) / change.sizes.energy;
         if fell.is_empty() {
             return loss.sqrt() * changes.iter().map(per_residual).fold(0.0, f64::max);
         }
-        let least = fell.iter().map(|change| per_residual(change)).fold(f64::INFINITY, f64::min);
-        match power_law(network.len(), changes, norm) {
-            (by_changes, p) if p > SLOWEST => (loss.sqrt() * least * by_changes).sqrt(),
-            _ => loss.sqrt() * least,
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for change in fell.iter().take(3) {
+            let weight = change.before.max(1) as f64;
+            sum += weight * per_residual(change).ln();
+            weights += weight;
         }
+        loss.sqrt() * (sum / weights).exp()
     };
     Ok(Sizes {
         l2: match problem.formulation {
             Formulation::Fit => loss.sqrt(),
-            _ => error(|sizes| sizes.l2),
+            _ => SMOOTHED_BY_RESIDUAL * error(|sizes| sizes.l2),
         },
         h1: error(|sizes| sizes.h1),
         energy: loss.sqrt(),
@@ -294,9 +355,17 @@ fn add_noise(
         add(dimensions, gauge.along(network, &change.network)?, change.sizes);
         after = change.before;
     }
-    add(after as f64, gauge.along(network, network)?, gauge.sizes(network, network)?);
+    add(
+        after as f64,
+        gauge.along(network, network)?,
+        gauge.sizes(network, network)?,
+    );
     for (pairing, l2) in gauge.along_probes(network)? {
-        let sizes = Sizes { l2, h1: l2, energy: pairing.square.sqrt() };
+        let sizes = Sizes {
+            l2,
+            h1: l2,
+            energy: pairing.square.sqrt(),
+        };
         add(1.0, pairing, sizes);
     }
     let part = share.sqrt();

@@ -162,6 +162,7 @@ impl SavedRun {
                 self.network.len()
             )],
             estimate: None,
+            usable: true,
             rows,
             seconds: Seconds {
                 total,

@@ -7,7 +7,7 @@ pub use losses::table_axes;
 pub use resources::{Memory, candidates, estimated_seconds, require_memory};
 
 use crate::error::SolveError;
-use crate::estimate::Snapshot;
+use crate::estimate::{Snapshot, Verdict};
 use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step, Stopped};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
@@ -183,9 +183,14 @@ pub fn run(
         );
     }
     let estimate = crate::estimate::estimate(problem, &outcome.network, &snapshots)?;
+    let ended = (outcome.network.len(), outcome.stopped);
+    let verdict = estimate
+        .as_ref()
+        .map(|estimate| Verdict::of(problem, estimate, ended, rows.last()));
     let timings = outcome.timings;
     let mut warnings = problem.warnings.clone();
     warnings.extend(nothing_found);
+    warnings.extend(verdict.iter().flat_map(|verdict| verdict.warnings.clone()));
     warnings.extend(outcome.warnings);
     let place = training.report();
     warnings.extend(place.notes);
@@ -206,7 +211,8 @@ pub fn run(
         neurons: outcome.network.len(),
         stopped: outcome.stopped,
         warnings,
-        estimate: Some(estimate),
+        usable: verdict.as_ref().is_none_or(|verdict| verdict.usable),
+        estimate,
         rows,
         seconds: Seconds {
             total: earlier + started.elapsed().as_secs_f64(),
