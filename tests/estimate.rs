@@ -7,8 +7,11 @@ use std::ops::ControlFlow;
 
 fn solved(text: &str, overrides: &Overrides) -> Report {
     let problem = Problem::from_toml(text, "test.toml", overrides).unwrap();
-    let observer = &mut |_: &_| ControlFlow::Continue(());
-    run(&problem, &RunOptions::default(), observer).unwrap().0
+    let (report, _) = run(&problem, &RunOptions::default(), &mut |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    report
 }
 
 /// A shipped problem at a small size.
