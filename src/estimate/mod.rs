@@ -77,7 +77,7 @@ impl Estimate {
 
 /// A network on the way, kept for comparison with the last: the coefficients of its neurons, which are the first ones of
 /// the last network.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// aᵢ.
     pub coefficients: Vec<f64>,

@@ -45,6 +45,8 @@ pub struct RunOptions {
     pub tables: Option<TableStore>,
     /// State and rows of an interrupted run to go on from.
     pub resume: Option<(State, Vec<Row>)>,
+    /// Networks on its way, for the estimate of the error.
+    pub kept: Vec<Snapshot>,
 }
 
 /// What an observer of the run sees.
@@ -118,7 +120,7 @@ pub fn run(
         rows.retain(|row| is_row(row.n, usize::MAX, &options.rows_at));
     }
     let mut last: Option<Row> = options.resume.as_ref().and_then(|(_, rows)| rows.last().cloned());
-    let mut snapshots = Vec::new();
+    let mut snapshots = options.kept.clone();
     let mut observe = |step: &Step| -> Result<ControlFlow<()>, SolveError> {
         let n = step.network.len();
         if crate::estimate::is_kept(n) {
