@@ -47,6 +47,7 @@ pub mod problem;
 pub mod search;
 
 // Errors, and the run as a whole.
+pub mod estimate;
 pub mod norms;
 pub mod report;
 pub mod run;

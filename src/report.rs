@@ -1,5 +1,6 @@
 //! What a run has to say: the rows of its table, and everything about how it was made.
 
+use crate::estimate::Estimate;
 use crate::greedy::Stopped;
 use crate::norms::Errors;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -200,6 +201,11 @@ pub struct Seconds {
     pub errors: f64,
 }
 
+/// Results of earlier versions did not say.
+fn usable() -> bool {
+    true
+}
+
 /// Where coefficient formulas are evaluated.
 pub const COEFFICIENTS: &str = "host f64";
 
@@ -238,6 +244,12 @@ pub struct Report {
     pub stopped: Stopped,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// How large the errors are, by what is known without the exact solution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+    /// Whether the result says anything about the solution; if not, a warning says why.
+    #[serde(default = "usable")]
+    pub usable: bool,
     /// n = 1, 2, 4, 8, … and the last.
     pub rows: Vec<Row>,
     /// Where the time went.

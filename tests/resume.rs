@@ -150,3 +150,28 @@ fn orthogonal_greedy_with_newtons_method() {
             .replace("neurons = 20", "neurons = 70"),
     );
 }
+
+#[test]
+fn a_resumed_run_has_the_estimate_of_one_that_was_not_interrupted() {
+    use greedy_pde::results::{Existing, ResultDirectory};
+    let text = "name = \"estimated\"\n[domain]\ndimension = 1\n[equation]\ndiffusion = \"1\"\nreaction = \"1\"\n\
+        exact = \"cos(pi*x)\"\n[boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"relu^2\"\n\
+        [quadrature]\nrule = \"gauss\"\ncells = 100\n[solver]\nneurons = 24\n";
+    let problem =
+        greedy_pde::problem::Problem::from_toml(text, "estimated.toml", &Default::default()).unwrap();
+    let solve = |path: &std::path::Path, existing: Existing, most: usize| {
+        let mut directory = ResultDirectory::open(path, &problem, text, existing).unwrap();
+        let options = greedy_pde::run::RunOptions::default();
+        let observer = &mut |event: &greedy_pde::run::Event| match event {
+            greedy_pde::run::Event::Step(step) if step.row.n == most => std::ops::ControlFlow::Break(()),
+            _ => std::ops::ControlFlow::Continue(()),
+        };
+        directory.run(&problem, &options, observer).unwrap().0
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, halves) = (folder.path().join("whole"), folder.path().join("halves"));
+    let expected = solve(&whole, Existing::Refuse, usize::MAX).estimate.unwrap();
+    solve(&halves, Existing::Refuse, 20);
+    let resumed = solve(&halves, Existing::Resume, usize::MAX).estimate.unwrap();
+    assert!((resumed.h1 - expected.h1).abs() <= 1e-9 * expected.h1);
+}

@@ -105,13 +105,17 @@ fn print(report: &Report, arguments: &SolveArguments) -> Result<(), Failure> {
         put!("{json}");
     } else if !arguments.quiet {
         put!(
-            "{}: {} neurons, {} points, {} ({})\n{}",
+            "{}: {} neurons, {} points, {} ({})\n{}{}",
             report.problem,
             report.neurons,
             report.points,
             report.adapter.as_deref().unwrap_or(&report.backend),
             report.precision,
-            table::of_run(&report.rows)
+            table::of_run(&report.rows),
+            report
+                .estimate
+                .as_ref()
+                .map_or(String::new(), |estimate| format!("\n{}", estimate.in_words()))
         );
     }
     Ok(())

@@ -98,6 +98,9 @@ pub fn page(run: &RunData) -> Page {
     }
     section("Convergence", &convergence, "plots", &mut html);
     html_table(&table(&report.rows), &mut html);
+    if let Some(estimate) = &report.estimate {
+        let _ = writeln!(html, "<p id=\"estimate\">{}</p>", escaped(&estimate.in_words()));
+    }
     section("Time", std::slice::from_ref(&time), "plots", &mut html);
     settings(run, &mut html);
     html.push_str("</body></html>\n");

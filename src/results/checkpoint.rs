@@ -1,6 +1,7 @@
 //! What an interrupted run goes on from, in one file.
 
 use super::{ResultsError, history};
+use crate::estimate::Snapshot;
 use crate::greedy::{GuardState, State};
 use crate::network::Network;
 use crate::network_file;
@@ -15,6 +16,8 @@ pub struct Checkpoint {
     pub network: Network,
     /// What the algorithm must know to go on.
     pub state: State,
+    /// Networks on the way, for the estimate of the error.
+    pub kept: Vec<Snapshot>,
     /// The figures of every n so far.
     pub rows: Vec<Row>,
     /// The problem as it is solved.
@@ -60,6 +63,9 @@ impl Checkpoint {
             ("backend", self.place.backend.clone()),
             ("precision", self.place.precision.clone()),
         ];
+        if let Ok(kept) = serde_json::to_string(&self.kept) {
+            notes.push(("kept", kept));
+        }
         if let Some(adapter) = &self.place.adapter {
             notes.push(("adapter", adapter.clone()));
         }
@@ -88,6 +94,7 @@ impl Checkpoint {
             orthogonal_from: notes.get("orthogonal_from").and_then(|from| from.parse().ok()),
             neurons: network.neurons.clone(),
         };
+        let kept = notes.remove("kept");
         let adapter = notes.remove("adapter");
         let mut note = |name: &str| {
             notes.remove(name).ok_or_else(|| ResultsError::Unreadable {
@@ -105,6 +112,9 @@ impl Checkpoint {
         Ok(Self {
             network,
             state,
+            kept: kept
+                .and_then(|kept| serde_json::from_str(&kept).ok())
+                .unwrap_or_default(),
             rows,
             problem: note("problem")?,
             version: note("version")?,

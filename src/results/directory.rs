@@ -6,6 +6,7 @@ use super::problem_text::{differences, fingerprint, parse, settings};
 use super::{CHECKPOINT, HISTORY, NETWORK, PAGE, PROBLEM, RESULT, ResultsError, TABLES, history};
 use crate::atomic_file::{remove_half_written, write_atomically};
 use crate::error::SolveError;
+use crate::estimate::{Snapshot, is_kept};
 use crate::greedy::{State, Stopped};
 use crate::network::Network;
 use crate::network_file;
@@ -48,6 +49,7 @@ pub struct ResultDirectory {
     fingerprint: String,
     resume: Option<State>,
     rows: Vec<Row>,
+    kept: Vec<Snapshot>,
     place: Place,
     /// The last step, as long as no checkpoint has it.
     unsaved: Option<(Network, State)>,
@@ -88,7 +90,9 @@ impl ResultDirectory {
             clear(path).map_err(failed("cannot be cleared"))?;
             write_atomically(&path.join(PROBLEM), text.as_bytes()).map_err(failed("cannot be written to"))?;
         }
-        let (state, rows) = earlier.map_or_else(Default::default, |earlier| (earlier.state, earlier.rows));
+        let (state, rows, kept) = earlier.map_or_else(Default::default, |earlier| {
+            (earlier.state, earlier.rows, earlier.kept)
+        });
         write_atomically(&path.join(HISTORY), history::text(&rows).as_bytes())
             .map_err(failed("cannot be written to"))?;
         let history = File::options()
@@ -104,6 +108,7 @@ impl ResultDirectory {
             fingerprint: fingerprint(problem, text),
             resume: Some(state).filter(|state| !state.neurons.is_empty()),
             rows,
+            kept,
             place: Place::default(),
             unsaved: None,
             last_checkpoint: Instant::now(),
@@ -133,6 +138,7 @@ impl ResultDirectory {
     ) -> Result<(Report, Network), ResultsError> {
         let options = RunOptions {
             resume: self.resume.take().map(|state| (state, self.rows.clone())),
+            kept: self.kept.clone(),
             tables: Some(self.tables()),
             ..options.clone()
         };
@@ -179,6 +185,11 @@ impl ResultDirectory {
     fn step(&mut self, step: &Progress) -> Result<(), ResultsError> {
         writeln!(self.history, "{}", step.row.to_csv()).map_err(|error| self.failed(HISTORY, error))?;
         self.rows.push(step.row.clone());
+        if is_kept(step.network.len()) {
+            self.kept.push(Snapshot {
+                coefficients: step.network.coefficients.clone(),
+            });
+        }
         self.place = Place::from(step.place);
         // The state's neurons are the network's; a step may be too short for copying them twice.
         let state = State {
@@ -203,6 +214,7 @@ impl ResultDirectory {
         let checkpoint = Checkpoint {
             network,
             state,
+            kept: self.kept.clone(),
             rows: std::mem::take(&mut self.rows),
             problem: self.text.clone(),
             version: env!("CARGO_PKG_VERSION").to_string(),

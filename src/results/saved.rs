@@ -161,6 +161,8 @@ impl SavedRun {
                 "this run was interrupted at {} of {neurons} neurons",
                 self.network.len()
             )],
+            estimate: None,
+            usable: true,
             rows,
             seconds: Seconds {
                 total,

@@ -7,6 +7,7 @@ pub use losses::table_axes;
 pub use resources::{Memory, candidates, estimated_seconds, require_memory};
 
 use crate::error::SolveError;
+use crate::estimate::{Snapshot, Verdict};
 use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step, Stopped};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
@@ -44,6 +45,8 @@ pub struct RunOptions {
     pub tables: Option<TableStore>,
     /// State and rows of an interrupted run to go on from.
     pub resume: Option<(State, Vec<Row>)>,
+    /// Networks on its way, for the estimate of the error.
+    pub kept: Vec<Snapshot>,
 }
 
 /// What an observer of the run sees.
@@ -117,8 +120,14 @@ pub fn run(
         rows.retain(|row| is_row(row.n, usize::MAX, &options.rows_at));
     }
     let mut last: Option<Row> = options.resume.as_ref().and_then(|(_, rows)| rows.last().cloned());
+    let mut snapshots = options.kept.clone();
     let mut observe = |step: &Step| -> Result<ControlFlow<()>, SolveError> {
         let n = step.network.len();
+        if crate::estimate::is_kept(n) {
+            snapshots.push(Snapshot {
+                coefficients: step.network.coefficients.clone(),
+            });
+        }
         let reported = step.last || is_row(n, usize::MAX, &options.rows_at);
         let mut row = Row {
             n,
@@ -175,9 +184,15 @@ pub fn run(
                 .to_string(),
         );
     }
+    let estimate = crate::estimate::estimate(problem, &outcome.network, &snapshots)?;
+    let ended = (outcome.network.len(), outcome.stopped);
+    let verdict = estimate
+        .as_ref()
+        .map(|estimate| Verdict::of(problem, estimate, ended, rows.last()));
     let timings = outcome.timings;
     let mut warnings = problem.warnings.clone();
     warnings.extend(nothing_found);
+    warnings.extend(verdict.iter().flat_map(|verdict| verdict.warnings.clone()));
     warnings.extend(outcome.warnings);
     let place = training.report();
     warnings.extend(place.notes);
@@ -198,6 +213,8 @@ pub fn run(
         neurons: outcome.network.len(),
         stopped: outcome.stopped,
         warnings,
+        usable: verdict.as_ref().is_none_or(|verdict| verdict.usable),
+        estimate,
         rows,
         seconds: Seconds {
             total: earlier + started.elapsed().as_secs_f64(),

@@ -1,0 +1,346 @@
+//! Norms of networks and what the loss's gradient does to them, on points that training never sees.
+
+use crate::domain::Region;
+use crate::error::SolveError;
+use crate::expression::{Graph, NodeId, Program, Workspace};
+use crate::loss::{Density, DensityLayout, Formula, Loss, Term, TermSpec, TermTile};
+use crate::network::Network;
+use crate::points::{Rule, in_parallel};
+use crate::problem::{Formulation, Problem, Purpose};
+use crate::ridge::{EvaluationScratch, Evaluator};
+use crate::symbol::Symbol;
+
+/// An estimate needs one digit: so many points of a sequence are enough …
+const SEQUENCE: usize = 1 << 16;
+/// … and so many of a mesh.
+const MESH: f64 = 131_072.0;
+
+/// ‖v‖ in several norms.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Sizes {
+    pub(super) l2: f64,
+    pub(super) h1: f64,
+    /// The norm that the loss's curvature makes: of the energy, or of the residual of v.
+    pub(super) energy: f64,
+}
+
+/// How far the boundary data held by a penalty are missed.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Mismatch {
+    /// The root of the mean of (u − g)² on the faces concerned; slopes count times the domain's width.
+    pub(super) mean: f64,
+    /// ∫ (u − g)²/δ.
+    pub(super) energy: f64,
+    /// The part of the boundary that is held.
+    pub(super) part: f64,
+}
+
+/// What the gradient of the loss at u does to a function v.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pairing {
+    /// ⟨∇L(u), v⟩.
+    pub(super) slope: f64,
+    /// ‖v‖² in the norm of the loss.
+    pub(super) square: f64,
+}
+
+/// A function along which the gradient is taken.
+enum Along<'a> {
+    Network(Evaluator),
+    /// One program per term.
+    Formula(&'a [Program]),
+}
+
+/// The terms of the loss and the H¹ norm on points of their own.
+pub(super) struct Gauge<'a> {
+    problem: &'a Problem,
+    sobolev: Term,
+    terms: Vec<Term>,
+    regions: Vec<Region>,
+    /// Functions that no neuron makes, each by its jets in every term.
+    probes: Vec<(Vec<Program>, Program)>,
+}
+
+type Scratch = (Workspace, EvaluationScratch, TermTile);
+
+impl<'a> Gauge<'a> {
+    pub(super) fn new(problem: &'a Problem, neurons: usize) -> Result<Self, SolveError> {
+        let (mut graph, specs) = problem.terms(neurons);
+        let rule = |region| {
+            let rule = problem
+                .quadrature
+                .rule(&problem.domain, region, Purpose::Validation);
+            few(rule, problem.dimension())
+        };
+        let sobolev = sobolev(&mut graph, problem.dimension());
+        let h1 = Loss::new(&graph, &problem.domain, &[sobolev], rule)?;
+        let loss = Loss::new(&graph, &problem.domain, &specs, rule)?;
+        let mut gauge = Self {
+            problem,
+            sobolev: h1.terms.into_iter().next().expect("one term was asked for"),
+            terms: loss.terms,
+            regions: specs.iter().map(|spec| spec.region).collect(),
+            probes: Vec::new(),
+        };
+        if problem.formulation == Formulation::Energy {
+            let nodes = super::probe::functions(problem, &mut graph, &specs);
+            gauge.probes = nodes
+                .into_iter()
+                .map(|node| gauge.probe(&mut graph, node))
+                .collect();
+        }
+        Ok(gauge)
+    }
+
+    /// How many points are inside the domain.
+    pub(super) fn points(&self) -> usize {
+        self.sobolev.points.len()
+    }
+
+    fn probe(&self, graph: &mut Graph, node: NodeId) -> (Vec<Program>, Program) {
+        let dimension = self.problem.dimension();
+        let terms = self.terms.iter();
+        let programs = terms.map(|term| jets_of_formula(graph, node, &term.symbols, dimension));
+        (programs.collect(), Program::new(graph, &[node], dimension, &[]))
+    }
+
+    /// The norms of v; where the energy is not quadratic, its curvature is taken at u.
+    pub(super) fn sizes(&self, v: &Network, u: &Network) -> Result<Sizes, SolveError> {
+        let (along, at) = (Evaluator::new(v), Evaluator::new(u));
+        let parts = over(&self.sobolev, |(_, scratch, tile)| {
+            let jets = along.jets(&self.sobolev.symbols, &tile.tile, scratch);
+            let rows = self.sobolev.embed(tile, &jets);
+            let square = |rows: &[f64]| rows.iter().map(|row| row * row).sum::<f64>();
+            Ok([square(&rows[..tile.tile.len()]), square(&rows)])
+        })?;
+        let sum = |k: usize| parts.iter().map(|part| part[k]).sum::<f64>();
+        let mut energy = 0.0;
+        for term in &self.terms {
+            let squares = over(term, |(workspace, scratch, tile)| {
+                let jets = along.jets(&term.symbols, &tile.tile, scratch);
+                let u = at.jets(&term.symbols[..1], &tile.tile, scratch);
+                let rows = term.embed_at(tile, Some(&u[0]), &jets, workspace)?;
+                Ok(rows.iter().map(|row| row * row).sum::<f64>())
+            })?;
+            energy += squares.iter().sum::<f64>();
+        }
+        // The curvature of a square is twice it.
+        let factor = match self.problem.formulation {
+            Formulation::Energy => 1.0,
+            _ => 0.5,
+        };
+        Ok(Sizes {
+            l2: sum(0).sqrt(),
+            h1: sum(1).sqrt(),
+            energy: (factor * energy).sqrt(),
+        })
+    }
+
+    /// L(u).
+    pub(super) fn risk(&self, u: &Network) -> Result<f64, SolveError> {
+        let evaluator = Evaluator::new(u);
+        let mut risk = 0.0;
+        for term in &self.terms {
+            let parts = over(term, |(workspace, scratch, tile)| {
+                let jets = evaluator.jets(&term.symbols, &tile.tile, scratch);
+                term.risk(tile, &jets, workspace)
+            })?;
+            risk += parts.iter().sum::<f64>();
+        }
+        Ok(risk)
+    }
+
+    /// The gradient at u along a network.
+    pub(super) fn along(&self, u: &Network, v: &Network) -> Result<Pairing, SolveError> {
+        self.pairing(u, &Along::Network(Evaluator::new(v)))
+    }
+
+    /// The gradient at u along each function that no neuron makes, and the function's L² norm.
+    pub(super) fn along_probes(&self, u: &Network) -> Result<Vec<(Pairing, f64)>, SolveError> {
+        let probes = self.probes.iter().map(|(programs, values)| {
+            let pairing = self.pairing(u, &Along::Formula(programs))?;
+            Ok((pairing, self.l2_of(values)?))
+        });
+        probes.collect()
+    }
+
+    fn l2_of(&self, values: &Program) -> Result<f64, SolveError> {
+        let parts = over(&self.sobolev, |(workspace, _, tile)| {
+            let values = &evaluated(values, 1, tile, workspace)[0];
+            let squares = values.iter().zip(&tile.tile.weights).map(|(v, w)| v * v * w);
+            Ok(squares.sum::<f64>())
+        })?;
+        Ok(parts.iter().sum::<f64>().sqrt())
+    }
+
+    fn pairing(&self, u: &Network, v: &Along) -> Result<Pairing, SolveError> {
+        let evaluator = Evaluator::new(u);
+        let mut total = Pairing {
+            slope: 0.0,
+            square: 0.0,
+        };
+        for (index, term) in self.terms.iter().enumerate() {
+            let parts = over(term, |(workspace, scratch, tile)| {
+                let along = match v {
+                    Along::Network(evaluator) => evaluator.jets(&term.symbols, &tile.tile, scratch),
+                    Along::Formula(programs) => {
+                        evaluated(&programs[index], term.symbols.len(), tile, workspace)
+                    }
+                };
+                let mut jets = evaluator.jets(&term.symbols, &tile.tile, scratch);
+                let rows = term.embed_at(tile, Some(&jets[0].clone()), &along, workspace)?;
+                term.gradient(tile, &mut jets, workspace)?;
+                let products = jets.iter().zip(&along).flat_map(|(rho, v)| rho.iter().zip(v));
+                let slope = products.map(|(rho, v)| rho * v).sum::<f64>();
+                Ok([slope, rows.iter().map(|row| row * row).sum::<f64>()])
+            })?;
+            total.slope += parts.iter().map(|part| part[0]).sum::<f64>();
+            total.square += parts.iter().map(|part| part[1]).sum::<f64>();
+        }
+        Ok(total)
+    }
+
+    /// How far u misses the data that penalties hold.
+    pub(super) fn mismatch(&self, u: &Network) -> Result<Mismatch, SolveError> {
+        let evaluator = Evaluator::new(u);
+        let (mut squares, mut measure, mut energy) = (0.0, 0.0, 0.0);
+        for (term, region) in self.terms.iter().zip(&self.regions) {
+            if *region == Region::Interior || self.problem.formulation != Formulation::Energy {
+                continue;
+            }
+            let DensityLayout::Energy { quadratic, .. } = term.layout() else {
+                continue;
+            };
+            let parts = over(term, |(workspace, scratch, tile)| {
+                let mut jets = evaluator.jets(&term.symbols, &tile.tile, scratch);
+                term.gradient(tile, &mut jets, workspace)?;
+                let stiffness = term.weighted_columns(tile);
+                Ok(self.missed(term, tile, &jets, (&stiffness, &quadratic)))
+            })?;
+            for [missed, held, part] in parts {
+                squares += missed;
+                measure += held;
+                energy += part;
+            }
+        }
+        let boundary: f64 = self
+            .problem
+            .domain
+            .faces()
+            .iter()
+            .map(|&face| self.problem.domain.measure(Region::Boundary(face)))
+            .sum();
+        Ok(Mismatch {
+            mean: if measure > 0.0 {
+                (squares / measure).sqrt()
+            } else {
+                0.0
+            },
+            energy,
+            part: (measure / boundary).min(1.0),
+        })
+    }
+
+    /// ∫(Bu − g)², the measure of the points concerned and ∫(Bu − g)²/δ, from the gradient's channels w(Bu − g)/δ.
+    fn missed(
+        &self,
+        term: &Term,
+        tile: &TermTile,
+        channels: &[Vec<f64>],
+        (stiffness, quadratic): (&[Vec<f64>], &[usize]),
+    ) -> [f64; 3] {
+        let (low, high) = self.problem.domain.side(0);
+        let mut sums = [0.0; 3];
+        for ((rho, &column), symbol) in channels.iter().zip(quadratic).zip(&term.symbols) {
+            let width = (high - low).powi(symbol.order() as i32);
+            let values = rho.iter().zip(&stiffness[column]).zip(&tile.tile.weights);
+            for ((rho, stiffness), w) in values.filter(|((_, stiffness), _)| **stiffness > 0.0) {
+                let missed = rho / stiffness;
+                sums[0] += (missed * width).powi(2) * w;
+                sums[1] += w;
+                sums[2] += missed * rho;
+            }
+        }
+        sums
+    }
+}
+
+/// Values of formulas at the points of a tile.
+fn evaluated(program: &Program, count: usize, tile: &TermTile, workspace: &mut Workspace) -> Vec<Vec<f64>> {
+    let points = tile.tile.len();
+    let mut values = vec![vec![0.0; points]; count];
+    let mut outputs: Vec<&mut [f64]> = values.iter_mut().map(Vec::as_mut_slice).collect();
+    program.evaluate(workspace, &tile.tile.columns(), points, &mut outputs);
+    values
+}
+
+/// The jets of a formula under symbols.
+fn jets_of_formula(graph: &mut Graph, node: NodeId, symbols: &[Symbol], dimension: usize) -> Program {
+    let of_symbol = |symbol: &Symbol| {
+        let parts: Vec<NodeId> = symbol
+            .terms()
+            .iter()
+            .map(|(c, alpha)| {
+                let factor = graph.number(*c);
+                let derivative = graph.differentiate_by(node, alpha);
+                graph.multiply(factor, derivative)
+            })
+            .collect();
+        graph.sum(&parts)
+    };
+    let roots: Vec<NodeId> = symbols.iter().map(of_symbol).collect();
+    Program::new(graph, &roots, dimension, &[])
+}
+
+/// Does something at every tile of a term's points.
+fn over<T: Send>(
+    term: &Term,
+    work: impl Fn(&mut Scratch) -> Result<T, SolveError> + Sync + Send,
+) -> Result<Vec<T>, SolveError> {
+    let tiles: Vec<_> = term.points.tiles().collect();
+    in_parallel(tiles, |scratch: &mut Scratch, range| {
+        term.fill(range, &mut scratch.0, &mut scratch.2)?;
+        work(scratch)
+    })
+}
+
+/// ½‖v‖² in H¹.
+fn sobolev(graph: &mut Graph, dimension: usize) -> TermSpec {
+    let one = Formula::new("1", graph.number(1.0));
+    let zero = Formula::new("0", graph.number(0.0));
+    let symbols = std::iter::once(Symbol::value()).chain((0..dimension).map(|i| Symbol::derivative([i])));
+    let parts = symbols.map(|symbol| (symbol, one.clone(), zero.clone()));
+    TermSpec {
+        region: Region::Interior,
+        scale: 1.0,
+        density: Density::Energy {
+            parts: parts.collect(),
+            potential: None,
+        },
+    }
+}
+
+/// As many points as a digit needs.
+fn few(rule: Rule, dimension: usize) -> Rule {
+    match rule {
+        Rule::Gauss { cells, order } => {
+            let most = MESH.powf(1.0 / dimension as f64) / order as f64;
+            Rule::Gauss {
+                cells: cells.min(most.max(1.0) as usize),
+                order,
+            }
+        }
+        Rule::Halton { points, shift } => Rule::Halton {
+            points: points.min(SEQUENCE),
+            shift,
+        },
+        Rule::Lattice { points, shift } => Rule::Lattice {
+            points: points.min(SEQUENCE),
+            shift,
+        },
+        Rule::MonteCarlo { points, seed } => Rule::MonteCarlo {
+            points: points.min(SEQUENCE),
+            seed,
+        },
+    }
+}

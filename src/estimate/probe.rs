@@ -1,0 +1,80 @@
+//! Functions that no neuron makes, to see what a network has missed.
+//!
+//! |⟨∇L(u_n), v⟩| / ‖v‖ is a lower bound of the energy norm of the error for every v. Neurons have been
+//! looked at by the algorithm; where they are poor at the shape of the solution (a bubble that is zero all around a cube in six
+//! dimensions is no sum of a few ridges) other functions tell.
+
+use crate::domain::{Domain, Face, Region};
+use crate::expression::{Graph, NodeId};
+use crate::loss::{Density, TermSpec};
+use crate::problem::Problem;
+
+/// How many coordinates a bubble is multiplied by.
+const COORDINATES: usize = 2;
+
+/// b, and b times each of the first coordinates about the centre, where the bubble b is zero wherever the
+/// boundary is held.
+pub(super) fn functions(problem: &Problem, graph: &mut Graph, specs: &[TermSpec]) -> Vec<NodeId> {
+    let mut bubble = graph.number(1.0);
+    for face in held_faces(graph, specs) {
+        let distance = distance(&problem.domain, face, graph);
+        // Where a slope is held as well, the bubble has none.
+        for _ in 0..problem.order.div_ceil(2).max(1) {
+            bubble = graph.multiply(bubble, distance);
+        }
+    }
+    let mut functions = vec![bubble];
+    for (axis, center) in problem.domain.center().into_iter().enumerate().take(COORDINATES) {
+        let (x, center) = (graph.coordinate(axis), graph.number(center));
+        let x = graph.subtract(x, center);
+        functions.push(graph.multiply(bubble, x));
+    }
+    functions
+}
+
+/// What is zero on a face and positive inside, of the size 1.
+fn distance(domain: &Domain, face: Face, graph: &mut Graph) -> NodeId {
+    match face {
+        Face::Side { coordinate, upper } => {
+            let (low, high) = domain.side(coordinate);
+            let x = graph.coordinate(coordinate);
+            let (end, width) = match upper {
+                true => (graph.number(high), low - high),
+                false => (graph.number(low), high - low),
+            };
+            let (along, width) = (graph.subtract(x, end), graph.number(2.0 / width));
+            graph.multiply(along, width)
+        }
+        Face::Sphere => {
+            let (low, high) = domain.side(0);
+            let radius = 0.5 * (high - low);
+            let mut inside = graph.number(1.0);
+            for (axis, center) in domain.center().into_iter().enumerate() {
+                let (x, center) = (graph.coordinate(axis), graph.number(center / radius));
+                let scale = graph.number(1.0 / radius);
+                let x = graph.multiply(x, scale);
+                let x = graph.subtract(x, center);
+                let square = graph.multiply(x, x);
+                inside = graph.subtract(inside, square);
+            }
+            inside
+        }
+    }
+}
+
+/// The faces with a penalty.
+fn held_faces(graph: &Graph, specs: &[TermSpec]) -> Vec<Face> {
+    let held = |spec: &&TermSpec| match &spec.density {
+        Density::Energy { parts, .. } => parts.iter().any(|(_, a, _)| graph.as_number(a.node) != Some(0.0)),
+        Density::Residual { .. } => true,
+    };
+    let mut faces = Vec::new();
+    for spec in specs.iter().filter(held) {
+        if let Region::Boundary(face) = spec.region
+            && !faces.contains(&face)
+        {
+            faces.push(face);
+        }
+    }
+    faces
+}

@@ -1,0 +1,97 @@
+//! What a user must be told before using a result.
+
+use super::Estimate;
+use crate::greedy::Stopped;
+use crate::problem::{Formulation, Problem};
+use crate::report::Row;
+
+/// An error of this part of the solution, or a residual of this part of the data, and a result carries nothing.
+const USELESS_ERROR: f64 = 0.5;
+const USELESS_RESIDUAL: f64 = 0.3;
+/// The loss on independent points may be so many times that on the training points.
+const GAP: f64 = 10.0;
+/// A penalty limits the error when it makes so much of it.
+const LIMITING: f64 = 0.9;
+
+/// Whether a result can be used, and what limits it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Whether the result says anything about the solution.
+    pub usable: bool,
+    /// In plain words.
+    pub warnings: Vec<String>,
+}
+
+impl Verdict {
+    /// Judges a run by its last row and its estimate.
+    pub fn of(
+        problem: &Problem,
+        estimate: &Estimate,
+        (neurons, stopped): (usize, Stopped),
+        last: Option<&Row>,
+    ) -> Self {
+        let useless = useless(estimate);
+        let limits = [
+            ended_early(problem, neurons, stopped),
+            gap(problem, last),
+            penalty(problem, estimate),
+        ];
+        Self {
+            usable: useless.is_none(),
+            warnings: useless.into_iter().chain(limits.into_iter().flatten()).collect(),
+        }
+    }
+}
+
+fn useless(estimate: &Estimate) -> Option<String> {
+    let percent = |part: f64| (100.0 * part).round();
+    if let Some(residual) = estimate.residual.filter(|part| *part > USELESS_RESIDUAL) {
+        let stalled = match estimate.stalled {
+            true => " and the loss no longer falls: these neurons do not find what is missing",
+            false => "",
+        };
+        return Some(format!(
+            "this result should not be used: the residual is still {} % of the data{stalled}. Try more neurons, \
+             another activation, finer points, or an energy",
+            percent(residual)
+        ));
+    }
+    let error = estimate.relative_energy.unwrap_or(estimate.relative_h1);
+    (error > USELESS_ERROR).then(|| {
+        format!(
+            "this result should not be used: its error is estimated at {} % of the solution. Try more neurons or \
+             another dictionary",
+            percent(error)
+        )
+    })
+}
+
+fn ended_early(problem: &Problem, neurons: usize, stopped: Stopped) -> Option<String> {
+    (stopped == Stopped::NoCandidate).then(|| {
+        format!(
+            "stopped at {neurons} of {} neurons: no candidate was left that adds anything but rounding",
+            problem.settings.neurons
+        )
+    })
+}
+
+fn gap(problem: &Problem, last: Option<&Row>) -> Option<String> {
+    let row = last.filter(|_| problem.formulation != Formulation::Energy)?;
+    let times = row.validation_loss? / row.loss;
+    (times > GAP).then(|| {
+        format!(
+            "the loss on independent points is {times:.0} times that on the training points: the network fits the \
+             points, not the equation; use more cells or points"
+        )
+    })
+}
+
+/// A penalty that does not fall with n limits what more neurons can reach.
+fn penalty(problem: &Problem, estimate: &Estimate) -> Option<String> {
+    let part = estimate.penalty_l2? / estimate.l2;
+    (part > LIMITING && !problem.depends_on_neurons()).then(|| {
+        "the penalty limits the error: the boundary data are missed by more than the network's error, and more \
+         neurons will not lower it; make `penalty` smaller, or let it fall with n (\"0.1 * n^-2\")"
+            .to_string()
+    })
+}
