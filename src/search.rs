@@ -1,10 +1,10 @@
 //! Which neurons a step looks at.
 
-use crate::candidates::{AxisBins, Grid, Knots, Line};
+use crate::candidates::{AxisBins, Dictionary, DirectionKind, Grid, Knots, Line};
 use crate::domain::Domain;
 use crate::greedy::Selection;
 use crate::points::{Halton, Rule, philox_uniforms};
-use crate::problem::{Dictionary, DirectionKind, Problem};
+use crate::problem::Problem;
 use crate::refine::Resolution;
 use std::f64::consts::PI;
 

@@ -1,5 +1,9 @@
 //! The neurons that a search looks at.
 
+mod dictionary;
+
+pub use dictionary::{Dictionary, DirectionKind};
+
 use crate::network::Neuron;
 use std::ops::Range;
 

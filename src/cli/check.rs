@@ -2,9 +2,10 @@
 
 use super::{CheckArguments, Failure};
 use crate::cli::streams::{put, tell};
+use greedy_pde::candidates::DirectionKind;
 use greedy_pde::domain::Domain;
 use greedy_pde::points::Rule;
-use greedy_pde::problem::{Algorithm, DirectionKind, Problem, Purpose};
+use greedy_pde::problem::{Algorithm, Problem, Purpose};
 use greedy_pde::run::{Memory, candidates, estimated_seconds, require_memory};
 
 pub(super) fn execute(arguments: &CheckArguments) -> Result<(), Failure> {

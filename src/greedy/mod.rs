@@ -8,7 +8,7 @@ mod selection;
 
 pub use guard::GuardState;
 pub use orthogonal::{OrthogonalParams, orthogonal};
-pub use relaxed::{Losses, RelaxedParams, relaxed};
+pub use relaxed::{Losses, RelaxedParams, StepRule, relaxed};
 pub use selection::Ranking;
 
 use crate::network::{Network, Neuron};

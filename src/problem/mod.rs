@@ -16,11 +16,12 @@ mod typed;
 mod words;
 
 pub use error::ProblemError;
-pub use file::{Algorithm, Condition, DirectionKind, Formulation, ProjectionKind, StepRule};
+pub use file::{Algorithm, Condition, Formulation};
 pub use kernel::{Affine, Kernel};
-pub use settings::{Dictionary, Overrides, Purpose, Quadrature, Settings};
+pub use settings::{Overrides, Purpose, Quadrature, Settings};
 pub use words::Words;
 
+use crate::candidates::Dictionary;
 use crate::domain::{Domain, Region};
 use crate::expression::{Ast, Graph, NodeId};
 use crate::loss::{Formula, TermSpec};

@@ -5,11 +5,13 @@
 //! the last one back; so does Newton's method for losses that are not quadratic.
 
 mod cholesky;
+mod kind;
 mod newton;
 mod orthogonal;
 mod triangle;
 
 pub use cholesky::Cholesky;
+pub use kind::ProjectionKind;
 pub use newton::Newton;
 pub use orthogonal::Orthogonal;
 pub use triangle::Triangle;

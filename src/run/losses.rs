@@ -1,14 +1,14 @@
 //! What does the sums of a run. CPU or GPU is decided here and nowhere else.
 
 use super::{BackendChoice, Event, RunOptions};
-use crate::candidates::AxisBins;
+use crate::candidates::{AxisBins, DirectionKind};
 use crate::domain::Domain;
 use crate::error::SolveError;
 #[cfg(feature = "gpu")]
 use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums};
 use crate::loss::Loss;
 use crate::points::Rule;
-use crate::problem::{DirectionKind, Problem, Purpose};
+use crate::problem::{Problem, Purpose};
 use crate::search;
 use crate::sums::{CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PinnedSums, Sums, TableSums};
 use std::ops::ControlFlow;

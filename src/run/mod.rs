@@ -6,11 +6,12 @@ mod resources;
 pub use losses::table_axes;
 pub use resources::{Memory, candidates, estimated_seconds, require_memory};
 
+use crate::candidates::DirectionKind;
 use crate::error::SolveError;
 use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step, Stopped};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
-use crate::problem::{Algorithm, DirectionKind, Problem, Purpose};
+use crate::problem::{Algorithm, Problem, Purpose};
 use crate::report::{COEFFICIENTS, Report, Row, Seconds};
 use crate::search;
 use crate::sums::{PrecisionChoice, SumsReport, TableStore};

@@ -1,9 +1,10 @@
 //! How much memory and time a run will take.
 
 use super::{BackendChoice, Event, RunOptions, run, table_axes};
+use crate::candidates::DirectionKind;
 use crate::error::SolveError;
 use crate::points::Rule;
-use crate::problem::{DirectionKind, Problem, Purpose};
+use crate::problem::{Problem, Purpose};
 use crate::search;
 use crate::sums::MomentTables;
 use std::ops::ControlFlow;
