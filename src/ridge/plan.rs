@@ -130,7 +130,7 @@ impl Plan {
 
 impl PlanLine {
     fn new(activation: Activation, line: CandidateLine) -> Self {
-        let sweeps = activation.relu_power().is_some();
+        let sweeps = activation.has_sweep();
         let work = match line.members {
             Members::Knots {
                 knots,

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 /// Points per block of the pass. All tables together are far larger than any cache and go through it
 /// once per block; sorted by bin, thousands of points share a row of a table while it is there.
-const BLOCK: usize = 64 * TILE;
+const PASS_BLOCK: usize = 64 * TILE;
 
 /// The sums of a pass are saved at most this many times on the way.
 const MAX_SAVINGS: usize = 8;
@@ -127,8 +127,8 @@ impl MomentTables {
             .unwrap_or(0);
         let mut saved = done;
         let length = match &device {
-            Some(device) => device.block_length().min(BLOCK),
-            None => BLOCK,
+            Some(device) => device.block_length().min(PASS_BLOCK),
+            None => PASS_BLOCK,
         };
         let mut block = Block::default();
         while done < count {
