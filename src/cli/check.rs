@@ -112,12 +112,18 @@ fn memory(problem: &Problem) -> Result<String, Failure> {
         (_, true) => "points, which are generated anew in every pass",
         _ => "points",
     };
-    Ok(format!(
-        "{} for {points}; {} for scores; {} for the projection",
-        size(memory.points),
-        size(memory.candidates),
-        size(memory.projection)
-    ))
+    let parts = [
+        (memory.points, points),
+        (memory.channels, "u and the gradient there"),
+        (memory.candidates, "sums and scores of candidates"),
+        (memory.projection, "the projection"),
+        (memory.process, "the program"),
+    ];
+    let parts = parts.into_iter().filter(|(bytes, _)| *bytes > 0);
+    let parts: Vec<String> = parts
+        .map(|(bytes, what)| format!("{} for {what}", size(bytes)))
+        .collect();
+    Ok(format!("about {}: {}", size(memory.total()), parts.join("; ")))
 }
 
 fn time(problem: &Problem) -> Result<String, Failure> {

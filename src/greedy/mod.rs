@@ -7,6 +7,7 @@ mod relaxed;
 mod selection;
 
 pub use guard::GuardState;
+pub(crate) use orthogonal::orthogonalises;
 pub use orthogonal::{OrthogonalParams, orthogonal};
 pub use relaxed::{Losses, RelaxedParams, StepRule, relaxed};
 pub use selection::Ranking;

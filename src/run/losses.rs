@@ -8,7 +8,7 @@ use crate::error::SolveError;
 use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums};
 use crate::loss::Loss;
 use crate::points::Rule;
-use crate::problem::{Problem, Purpose};
+use crate::problem::{Algorithm, Problem, Purpose};
 use crate::search;
 use crate::sums::{CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PinnedSums, Sums, TableSums};
 use std::ops::ControlFlow;
@@ -248,17 +248,26 @@ pub(super) fn scout(
     gpu: Option<&Arc<Gpu>>,
     options: &RunOptions,
 ) -> Result<Option<Box<dyn Sums>>, SolveError> {
-    let Rule::MonteCarlo { points, seed } = problem.quadrature.rule else {
+    let Some(fewer) = scouted(problem) else {
         return Ok(None);
     };
-    if points <= SCOUT_POINTS || problem.dictionary.activation.has_sweep() {
-        return Ok(None);
+    let mut unobserved = |_: &Event| ControlFlow::Continue(());
+    sums(&fewer, Purpose::Training, gpu, options, &mut unobserved).map(Some)
+}
+
+/// The problem on the points that the scout has, where there is one.
+pub(super) fn scouted(problem: &Problem) -> Option<Problem> {
+    let Rule::MonteCarlo { points, seed } = problem.quadrature.rule else {
+        return None;
+    };
+    let relaxed = problem.settings.algorithm == Algorithm::Rga;
+    if !relaxed || points <= SCOUT_POINTS || problem.dictionary.activation.has_sweep() {
+        return None;
     }
     let mut fewer = problem.clone();
     fewer.quadrature.rule = Rule::MonteCarlo {
         points: SCOUT_POINTS.max(points / SCOUT_PART),
         seed,
     };
-    let mut unobserved = |_: &Event| ControlFlow::Continue(());
-    sums(&fewer, Purpose::Training, gpu, options, &mut unobserved).map(Some)
+    Some(fewer)
 }

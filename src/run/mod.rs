@@ -1,10 +1,12 @@
 //! From a problem to a report: points, backend, algorithm and errors put together.
 
 mod losses;
+mod memory;
 mod resources;
 
 pub use losses::table_axes;
-pub use resources::{Memory, candidates, estimated_seconds, require_memory};
+pub use memory::{Memory, require_memory};
+pub use resources::{candidates, estimated_seconds};
 
 use crate::candidates::DirectionKind;
 use crate::error::SolveError;
@@ -99,10 +101,7 @@ pub fn run(
         false => None,
     };
     let training = losses::sums(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
-    let scout = match problem.settings.algorithm {
-        Algorithm::Rga => losses::scout(problem, gpu.as_ref(), options)?,
-        Algorithm::Oga => None,
-    };
+    let scout = losses::scout(problem, gpu.as_ref(), options)?;
     let points_time = started.elapsed();
     let place = training.report();
     let meter = ErrorMeter::new(problem, neurons)?;
