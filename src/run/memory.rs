@@ -140,10 +140,7 @@ const LINE: usize = 160;
 /// The sums of a scan, what is planned for it, and the ranking that follows.
 fn of_candidates(problem: &Problem, set: &Set) -> usize {
     let (grid, times) = sample_of_grid(problem);
-    let plan = Plan::new(
-        problem.dictionary.activation,
-        crate::candidates::Candidates::Grid(&grid),
-    );
+    let plan = Plan::new(problem.dictionary.activation, Candidates::Grid(&grid));
     let scan = match set.loss.terms.is_empty() {
         true => 0,
         false => scan_bytes(&set.loss, set.streamed, &plan, times),
