@@ -7,6 +7,7 @@ mod squares;
 mod values;
 
 pub(crate) use field::CpuField;
+#[cfg(feature = "gpu")]
 pub(crate) use rho::CpuRho;
 pub use scan::scan_bytes;
 
