@@ -86,7 +86,41 @@ fn many_directions() {
         boundary = { condition = "neumann" }
         dictionary = { activation = "relu^2", candidates = 4000, offsets = 1000 }
         quadrature = { rule = "gauss", cells = 60, order = 2 }
-        solver = { neurons = 2 }
+        solver = { neurons = 2, selection = "slope" }
+        "#,
+    );
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore)]
+fn many_directions_by_decrease() {
+    told_truthfully(
+        "many_directions_by_decrease",
+        r#"
+        name = "many directions"
+        domain = { shape = "box", dimension = 2, lower = 0.0, upper = 1.0 }
+        equation = { formulation = "energy", order = 2, diffusion = "1", reaction = "1", exact = "cos(2*pi*x)*cos(2*pi*y)" }
+        boundary = { condition = "neumann" }
+        dictionary = { activation = "relu^2", candidates = 1000, offsets = 1000 }
+        quadrature = { rule = "gauss", cells = 60, order = 2 }
+        solver = { neurons = 2, selection = "decrease" }
+        "#,
+    );
+}
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore)]
+fn smooth_neurons_by_decrease() {
+    told_truthfully(
+        "smooth_neurons_by_decrease",
+        r#"
+        name = "smooth"
+        domain = { shape = "box", dimension = 2, lower = 0.0, upper = 1.0 }
+        equation = { formulation = "energy", order = 2, diffusion = "1", reaction = "1", exact = "cos(2*pi*x)*cos(2*pi*y)" }
+        boundary = { condition = "neumann" }
+        dictionary = { activation = "tanh", candidates = 5, offsets = 10 }
+        quadrature = { rule = "gauss", cells = 250, order = 2 }
+        solver = { neurons = 2, selection = "decrease" }
         "#,
     );
 }

@@ -14,7 +14,7 @@ use crate::sums::{Accuracy, Rho, Sums};
 /// Candidates of whose square norm less than this part is new are closed: the difference has no digits below.
 const CLOSED: f64 = 1e-7;
 /// Scores are taken afresh after so many neurons, to keep their digits.
-const REFRESH: usize = 32;
+pub(crate) const REFRESH: usize = 32;
 
 /// What is known of every candidate of a grid that stays the same.
 pub(super) struct Board {
@@ -153,7 +153,9 @@ impl Metric {
                 coefficients,
                 ..Network::zero(self.u.activation, self.u.dimension)
             };
-            let along = field.curvature(&q)?.scores(Candidates::Grid(grid), Accuracy::Full)?;
+            let along = field
+                .curvature(&q)?
+                .scores(Candidates::Grid(grid), Accuracy::Full)?;
             let parts = board.left.iter_mut().zip(along.values);
             parts.for_each(|(left, p)| *left -= p * p);
         }

@@ -6,6 +6,7 @@ mod orthogonal;
 mod relaxed;
 mod selection;
 
+pub(crate) use decrease::REFRESH;
 pub use guard::GuardState;
 pub(crate) use orthogonal::orthogonalises;
 pub use orthogonal::{OrthogonalParams, orthogonal};

@@ -1,7 +1,7 @@
 //! The orthogonal greedy algorithm.
 
-use super::guard::{Guard, Verdict};
 use super::decrease::{Board, Metric};
+use super::guard::{Guard, Verdict};
 use super::selection::{Ranking, Scanner};
 use super::{Outcome, Selection, State, Step, Stopped, Timings};
 use crate::candidates::Grid;

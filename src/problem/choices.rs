@@ -349,9 +349,17 @@ impl Builder<'_> {
     /// range, and keeps more digits; above, the decrease was up to seven times more accurate.
     fn selection(&self, file: &File) -> Built<Selection> {
         let given = &file.solver;
-        let relaxed = given.algorithm.as_ref().is_some_and(|a| *a.get_ref() == Algorithm::Rga);
-        let drawn = matches!(&file.dictionary.directions, Some(kind) if *kind.get_ref() == DirectionKind::Box);
-        match given.selection.as_ref().map(|kind| (*kind.get_ref(), kind.span())) {
+        let relaxed = given
+            .algorithm
+            .as_ref()
+            .is_some_and(|a| *a.get_ref() == Algorithm::Rga);
+        let drawn =
+            matches!(&file.dictionary.directions, Some(kind) if *kind.get_ref() == DirectionKind::Box);
+        match given
+            .selection
+            .as_ref()
+            .map(|kind| (*kind.get_ref(), kind.span()))
+        {
             Some((SelectionKind::Decrease, span)) if relaxed => Err(self
                 .source
                 .error(

@@ -4,7 +4,7 @@ use super::losses::{scouted, table_axes};
 use super::resources::sample_of_grid;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
-use crate::greedy::orthogonalises;
+use crate::greedy::{REFRESH, Selection, orthogonalises};
 use crate::loss::{Loss, Term};
 use crate::problem::{Algorithm, Problem, Purpose};
 use crate::ridge::Plan;
@@ -124,14 +124,20 @@ fn of_channels(problem: &Problem, loss: &Loss) -> usize {
         false => 2 * jets,
     };
     // Newton's method takes gradients on its way, while that of the step is held, and values of u.
-    match problem.has_potential() && problem.settings.algorithm == Algorithm::Oga {
-        true => 2 * kept + 8 * loss.points(),
+    if problem.has_potential() && problem.settings.algorithm == Algorithm::Oga {
+        return 2 * kept + 8 * loss.points();
+    }
+    // Scores are taken afresh now and then, while the newest neuron's channels are held.
+    match problem.settings.selection == Selection::Decrease && problem.settings.neurons >= REFRESH {
+        true => kept + jets,
         false => kept,
     }
 }
 
 /// Bytes per candidate of a ranking: the score and a flag; another flag is touched for those taken only.
 const RANKED: usize = 8 + 1;
+/// Bytes per candidate more where the decrease is known: scores, squares, what is left of them, and weights.
+const WEIGHED: usize = 4 * 8;
 /// Bytes per neuron of a plan without sweeps: position, sign and bias.
 const PLANNED: usize = 24;
 /// Bytes per direction besides its components and symbols.
@@ -145,13 +151,16 @@ fn of_candidates(problem: &Problem, set: &Set) -> usize {
         true => 0,
         false => scan_bytes(&set.loss, set.streamed, &plan, times),
     };
-    let planned = match problem.dictionary.activation.has_sweep() {
-        true => RANKED,
-        false => RANKED + PLANNED,
-    };
+    let mut each = RANKED;
+    if !problem.dictionary.activation.has_sweep() {
+        each += PLANNED;
+    }
+    if problem.settings.selection == Selection::Decrease {
+        each += WEIGHED;
+    }
     let symbols: usize = set.loss.terms.iter().map(|term| term.symbols.len()).sum();
     let line = LINE + 16 * problem.dimension() + 8 * symbols;
-    let held = (planned * grid.len() + line * grid.lines.len()) as f64 * times;
+    let held = (each * grid.len() + line * grid.lines.len()) as f64 * times;
     scan.saturating_add(held as usize)
 }
 
