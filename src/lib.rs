@@ -45,9 +45,6 @@ pub mod greedy;
 // What it is compared with.
 pub mod train;
 
-// Which candidates a step looks at.
-pub mod search;
-
 // The problem file.
 pub mod problem;
 

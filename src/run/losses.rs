@@ -1,7 +1,7 @@
 //! What does the sums of a run. CPU or GPU is decided here and nowhere else.
 
 use super::{BackendChoice, Event, RunOptions};
-use crate::candidates::{AxisBins, DirectionKind};
+use crate::candidates::{AxisBins, DirectionKind, axis_bins};
 use crate::domain::Domain;
 use crate::error::SolveError;
 #[cfg(feature = "gpu")]
@@ -9,7 +9,6 @@ use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums};
 use crate::loss::Loss;
 use crate::points::Rule;
 use crate::problem::{Algorithm, Problem, Purpose};
-use crate::search;
 use crate::sums::{CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PinnedSums, Sums, TableSums};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -160,7 +159,7 @@ const TABLE_BYTES: usize = 4 << 30;
 pub fn table_axes(problem: &Problem, loss: &Loss) -> Option<(usize, Vec<AxisBins>)> {
     let power = problem.dictionary.activation.relu_power()?;
     let term = loss.terms.first()?;
-    let axes = search::axis_bins(&problem.dictionary, &problem.domain, &problem.quadrature.rule);
+    let axes = axis_bins(&problem.dictionary, &problem.domain, &problem.quadrature.rule);
     let fits = problem.dictionary.directions == DirectionKind::Axes
         && problem.dimension() > 1
         && matches!(problem.domain, Domain::Box { .. })

@@ -8,14 +8,13 @@ pub use losses::table_axes;
 pub use memory::{Memory, require_memory};
 pub use resources::{candidates, estimated_seconds};
 
-use crate::candidates::DirectionKind;
+use crate::candidates::{self, DirectionKind};
 use crate::error::SolveError;
 use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step, Stopped};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
 use crate::problem::{Algorithm, Problem, Purpose};
 use crate::report::{COEFFICIENTS, Report, Row, Seconds};
-use crate::search;
 use crate::sums::{PrecisionChoice, SumsReport, TableStore};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -253,9 +252,9 @@ fn solve(
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
     let dictionary = &problem.dictionary;
-    let grid = |draw: u64| search::problem_grid(problem, draw);
+    let grid = |draw: u64| problem.grid(draw);
     let center = problem.domain.center();
-    let fixed_grid = search::is_fixed(problem);
+    let fixed_grid = problem.has_fixed_grid();
     let reported = |n| is_row(n, usize::MAX, rows_at);
     if problem.settings.algorithm == Algorithm::Rga {
         let params = RelaxedParams {
@@ -283,7 +282,7 @@ fn solve(
         grid: &grid,
         fixed_grid,
         refine: (dictionary.refine && dictionary.directions == DirectionKind::Sphere)
-            .then(|| search::resolution(&problem.domain, &problem.quadrature.rule)),
+            .then(|| candidates::resolution(&problem.domain, &problem.quadrature.rule)),
         reported: &reported,
         start,
     };

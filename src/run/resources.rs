@@ -5,7 +5,6 @@ use crate::candidates::{DirectionKind, Grid};
 use crate::error::SolveError;
 use crate::points::Rule;
 use crate::problem::{Problem, Purpose};
-use crate::search;
 use std::ops::ControlFlow;
 
 /// Candidates per step.
@@ -19,16 +18,15 @@ const SAMPLED_DIRECTIONS: usize = 256;
 
 /// A grid of a problem's dictionary with some of its directions, and how many times more a step has.
 pub(super) fn sample_of_grid(problem: &Problem) -> (Grid, f64) {
-    let mut some = problem.dictionary.clone();
-    some.candidates = some.candidates.min(SAMPLED_DIRECTIONS);
-    let rule = &problem.quadrature.rule;
-    let grid = search::grid(&some, &problem.domain, rule, (problem.settings.seed, 0, false));
+    let directions = problem.dictionary.candidates.min(SAMPLED_DIRECTIONS);
+    let mut some = problem.clone();
+    some.dictionary.candidates = directions;
     let times = match problem.dictionary.directions {
         DirectionKind::Axes => 1.0,
         DirectionKind::Sphere if problem.dimension() == 1 => 1.0,
-        _ => problem.dictionary.candidates as f64 / some.candidates.max(1) as f64,
+        _ => problem.dictionary.candidates as f64 / directions.max(1) as f64,
     };
-    (grid, times)
+    (some.grid(0), times)
 }
 
 /// Neurons and points of a trial run.
