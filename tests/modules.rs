@@ -94,3 +94,52 @@ fn every_file_belongs_to_a_module_of_the_list() {
         assert!(known.contains(&file), "{}", file.display());
     }
 }
+
+#[test]
+fn the_map_names_every_module_in_order() {
+    let map = include_str!("../docs/architecture.md");
+    let table = map.split("\n## ").next().unwrap();
+    let cells = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    let names: Vec<String> = cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .filter(|name| !name.contains('/') && *name != "cli")
+        .map(str::to_string)
+        .collect();
+    assert_eq!(names, listed());
+}
+
+/// The files that a page names, by links and in `code`, with the folder that they are relative to.
+fn named_files(page: &str) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join(page)).unwrap();
+    let folder = root.join(page).parent().unwrap().to_path_buf();
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let links = links.filter(|link| !link.contains("://") && !link.starts_with('#'));
+    let links = links.map(|link| folder.join(link.split('#').next().unwrap()));
+    let starts = ["src/", "tests/", "shaders/", "examples/"];
+    let code = text.split('`').skip(1).step_by(2);
+    let code = code.filter(|name| starts.iter().any(|start| name.starts_with(start)));
+    links.chain(code.map(|name| root.join(name))).collect()
+}
+
+#[test]
+fn pages_name_only_files_that_exist() {
+    let mut count = 0;
+    for page in [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/architecture.md",
+        "docs/gpu.md",
+        "docs/method.md",
+        "docs/problem-files.md",
+        "docs/results.md",
+    ] {
+        for file in named_files(page) {
+            assert!(file.exists(), "{page} names {}", file.display());
+            count += 1;
+        }
+    }
+    assert!(count > 20, "{count}");
+}
