@@ -1,5 +1,6 @@
 //! One term of the loss at its points: coefficients, channels, risk.
 
+use super::column::{Column, Constant};
 use super::{Density, DensityLayout, Formula, TermSpec};
 use crate::domain::Domain;
 use crate::error::SolveError;
@@ -16,7 +17,9 @@ pub struct Term {
     pub symbols: Vec<Symbol>,
     scale: f64,
     layout: DensityLayout,
+    /// Those coefficients that are not constant.
     program: Program,
+    constants: Vec<Option<Constant>>,
     names: Vec<String>,
     potential: Option<Potential>,
 }
@@ -33,7 +36,7 @@ struct Potential {
 pub struct TermTile {
     /// Coordinates and (scaled) weights.
     pub tile: Tile,
-    columns: Vec<Vec<f64>>,
+    columns: Vec<Column>,
 }
 
 /// Collects formulas, each node once.
@@ -101,20 +104,25 @@ impl Term {
                 program: Program::new(graph, &[formula.node, slope, bend], dimension, &[u]),
             }
         });
+        let numbers = columns.nodes.iter().map(|&node| graph.as_number(node));
+        let varying = columns.nodes.iter().zip(numbers.clone());
+        let varying = varying.filter(|(_, number)| number.is_none());
+        let varying: Vec<NodeId> = varying.map(|(&node, _)| node).collect();
         Ok(Self {
             points: PointSet::new(domain, spec.region, rule, stream)?,
             symbols,
             scale: spec.scale,
             layout,
-            program: Program::new(graph, &columns.nodes, dimension, &[]),
+            program: Program::new(graph, &varying, dimension, &[]),
+            constants: numbers.map(|number| number.map(Constant::new)).collect(),
             names: columns.names,
             potential,
         })
     }
 
-    /// How many coefficient formulas there are.
-    pub(super) fn coefficients(&self) -> usize {
-        self.names.len()
+    /// How many coefficients differ from point to point.
+    pub(super) fn varying(&self) -> usize {
+        self.program.outputs()
     }
 
     /// Whether the density is quadratic in the jet.
@@ -137,7 +145,7 @@ impl Term {
                 .map(|column| column.iter().zip(weights).map(|(value, w)| value * w).collect())
                 .collect(),
             DensityLayout::Residual { .. } => {
-                let mut columns = tile.columns.clone();
+                let mut columns: Vec<Vec<f64>> = tile.columns.iter().map(|column| column.to_vec()).collect();
                 columns.push(weights.iter().map(|w| 2.0 * w).collect());
                 columns
             }
@@ -162,11 +170,14 @@ impl Term {
         self.points.fill(range, &mut out.tile);
         let count = out.tile.len();
         out.tile.weights.iter_mut().for_each(|w| *w *= self.scale);
-        out.columns.resize(self.names.len(), Vec::new());
-        out.columns
-            .iter_mut()
-            .for_each(|column| column.resize(count, 0.0));
-        let mut outputs: Vec<&mut [f64]> = out.columns.iter_mut().map(Vec::as_mut_slice).collect();
+        out.columns.resize(self.names.len(), Column::default());
+        let mut outputs: Vec<&mut [f64]> = Vec::new();
+        for (column, constant) in out.columns.iter_mut().zip(&self.constants) {
+            match constant {
+                Some(constant) => column.set_constant(constant, count),
+                None => outputs.push(column.varying(count)),
+            }
+        }
         self.program
             .evaluate(workspace, &out.tile.columns(), count, &mut outputs);
         for (column, name) in out.columns.iter().zip(&self.names) {
