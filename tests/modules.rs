@@ -40,8 +40,9 @@ fn files_of(module: &str) -> Vec<PathBuf> {
     }
 }
 
-/// The modules that a text names as `crate::…`, comments left out.
+/// The modules that a text names as `crate::…`, comments and its own tests left out.
 fn named(text: &str) -> Vec<String> {
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
     let code = text.lines().map(|line| line.split("//").next().unwrap_or(line));
     let code: String = code.flat_map(|line| [line, "\n"]).collect();
     let names = code.split("crate::").skip(1).map(|rest| {

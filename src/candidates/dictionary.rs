@@ -28,6 +28,8 @@ pub struct Dictionary {
 pub enum DirectionKind {
     /// ±eᵢ.
     Axes,
+    /// Unit vectors in the planes of two coordinates.
+    Pairs,
     /// Unit vectors.
     Sphere,
     /// Vectors in a box.

@@ -5,6 +5,9 @@ use crate::domain::Domain;
 use crate::points::{Halton, Rule, philox_uniforms};
 use std::f64::consts::PI;
 
+/// Above two dimensions: steps per mean distance of the points, and the least across the domain.
+const OFFSETS_PER_DISTANCE: f64 = 4.0;
+const FEWEST_OFFSETS: usize = 32;
 /// Steps across a bias range that the domain cannot be reached from.
 const FAR_STEPS: usize = 16;
 /// Steps across the domain where neither the problem nor the mesh says how many.
@@ -25,7 +28,7 @@ pub fn grid(dictionary: &Dictionary, domain: &Domain, rule: &Rule, draw: Draw) -
     let lines = directions(dictionary, domain.dimension(), draw)
         .into_iter()
         .map(|omega| {
-            let knots = knots(dictionary, domain, rule, &omega);
+            let knots = knots(dictionary, domain, rule, &omega, draw.step.is_none());
             Line { omega, knots }
         })
         .collect();
@@ -36,7 +39,7 @@ pub fn grid(dictionary: &Dictionary, domain: &Domain, rule: &Rule, draw: Draw) -
 /// Whether a dictionary's grid is the same in every step, whichever is drawn.
 pub fn is_fixed(dictionary: &Dictionary, dimension: usize) -> bool {
     match dictionary.directions {
-        DirectionKind::Axes => true,
+        DirectionKind::Axes | DirectionKind::Pairs => true,
         DirectionKind::Sphere => dimension <= 2,
         DirectionKind::Box => false,
     }
@@ -47,6 +50,7 @@ fn directions(dictionary: &Dictionary, dimension: usize, draw: Draw) -> Vec<Vec<
     let number = |j: usize| draw.step.unwrap_or(0) * count as u64 + j as u64;
     match dictionary.directions {
         DirectionKind::Axes => axes(dimension),
+        DirectionKind::Pairs => planes(dimension, count),
         DirectionKind::Sphere if dimension == 1 => axes(1),
         DirectionKind::Sphere if dimension == 2 => (0..count)
             .map(|j| {
@@ -100,6 +104,24 @@ fn direction_pool(dimension: usize, count: usize) -> Vec<Vec<f64>> {
     pool
 }
 
+/// Directions in the planes of two coordinates: the axes, and in each plane a grid of angles with eᵢ ± eⱼ among
+/// them, about `count` in all.
+fn planes(dimension: usize, count: usize) -> Vec<Vec<f64>> {
+    let mut directions = axes(dimension);
+    let pairs = dimension * (dimension - 1) / 2;
+    // Half a turn, in multiples of a quarter: 45° is always there.
+    let angles = 4 * (count / (4 * pairs.max(1))).max(1);
+    for (i, j) in (0..dimension).flat_map(|i| (i + 1..dimension).map(move |j| (i, j))) {
+        for k in (1..angles).filter(|k| 2 * k != angles) {
+            let angle = PI * k as f64 / angles as f64;
+            let mut omega = vec![0.0; dimension];
+            (omega[i], omega[j]) = (angle.cos(), angle.sin());
+            directions.push(omega);
+        }
+    }
+    directions
+}
+
 fn axes(dimension: usize) -> Vec<Vec<f64>> {
     (0..dimension)
         .map(|i| {
@@ -114,14 +136,19 @@ fn axes(dimension: usize) -> Vec<Vec<f64>> {
 ///
 /// On a Gauss mesh they lie on the cells' own scale and, along an axis, on the cells' edges: a kink
 /// inside a cell is what the rule integrates worst, and the argmax would choose by that error.
-fn knots(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[f64]) -> Knots {
+fn knots(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[f64], pool: bool) -> Knots {
     let (low, step, steps) = steps_inside(dictionary, domain, rule, omega);
     // A knot τ serves σ(ω·x − τ), bias −τ, and σ(τ − ω·x), bias τ.
     let [bias_low, bias_high] = dictionary.bias;
     let first = ((bias_low.min(-bias_high) - low) / step).ceil();
     let last = ((bias_high.max(-bias_low) - low) / step).floor();
-    // Outside the domain all neurons are polynomials: one domain's width of them on each side is plenty.
-    let (nearest, farthest) = (-(steps as f64), 2.0 * steps as f64);
+    // Outside the domain all neurons are polynomials: one domain's width of them on each side is plenty, and a
+    // few span them all.
+    let outside = match dictionary.activation.relu_power() {
+        Some(power) if pool && domain.dimension() > 2 => steps.min(power + 1),
+        _ => steps,
+    };
+    let (nearest, farthest) = (-(outside as f64), (steps + outside) as f64);
     let (first, last) = (first.max(nearest), last.min(farthest));
     let served = |place: f64| {
         let knot = low + place * step;
@@ -156,6 +183,11 @@ fn steps_inside(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[
                 .map(|(i, _)| cell_width(domain, i, *cells))
                 .fold(f64::INFINITY, f64::min);
             ((high - low) / cell).round().max(1.0) as usize
+        }
+        (None, _) if domain.dimension() > 2 => {
+            // No finer than the points can tell apart.
+            let place = resolution(domain, rule).offset;
+            ((OFFSETS_PER_DISTANCE * (high - low) / place) as usize).clamp(FEWEST_OFFSETS, DEFAULT_OFFSETS)
         }
         (None, _) => DEFAULT_OFFSETS,
     };

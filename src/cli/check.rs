@@ -66,6 +66,7 @@ fn dictionary(problem: &Problem) -> String {
     let dictionary = &problem.dictionary;
     let directions = match dictionary.directions {
         DirectionKind::Axes => "ω along the axes".to_string(),
+        DirectionKind::Pairs => "|ω| = 1 in the planes of two coordinates".to_string(),
         DirectionKind::Sphere => "|ω| = 1".to_string(),
         DirectionKind::Box => {
             let [low, high] = dictionary.weights.map(short);

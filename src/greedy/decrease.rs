@@ -8,13 +8,23 @@
 use crate::candidates::{Candidates, Grid};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
-use crate::projection::{Addition, Cholesky, Newest};
-use crate::sums::{Accuracy, Rho, Sums};
+use crate::projection::{Addition, Cholesky, Newest, Projection};
+use crate::refine::Landscape;
+use crate::sums::{Accuracy, LocalScore, Rho, Slopes, Sums};
 
 /// Candidates of whose square norm less than this part is new are closed: the difference has no digits below.
 const CLOSED: f64 = 1e-7;
 /// Scores are taken afresh after so many neurons, to keep their digits.
 pub(crate) const REFRESH: usize = 32;
+
+/// The square of a norm is known when two sets of points agree on it to this factor.
+const AGREEMENT: f64 = 1.5;
+
+/// Whether two sets of points agree on the square of a neuron's norm. Where few points see a neuron, in a corner
+/// of many dimensions, its norm may vanish on them while its load does not, and the quotient knows no bounds.
+pub(super) fn is_known(square: f64, other: f64) -> bool {
+    square > 0.0 && square <= AGREEMENT * other && other <= AGREEMENT * square
+}
 
 /// What is known of every candidate of a grid that stays the same.
 pub(super) struct Board {
@@ -24,20 +34,36 @@ pub(super) struct Board {
     squares: Vec<f64>,
     /// ‖P⊥g‖².
     left: Vec<f64>,
+    /// Whether the points know the candidate's norm.
+    known: Vec<bool>,
     /// The neurons of u that are accounted for.
     neurons: usize,
 }
 
 impl Board {
-    /// The candidates at u = 0.
-    pub(super) fn new(sums: &dyn Sums, grid: &Grid, dimension: usize) -> Result<Self, SolveError> {
+    /// The candidates at u = 0. `validation` has a second opinion on their norms.
+    pub(super) fn new(
+        sums: &dyn Sums,
+        validation: Option<&dyn Sums>,
+        grid: &Grid,
+        dimension: usize,
+    ) -> Result<Self, SolveError> {
         let zero = Network::zero(sums.activation(), dimension);
         let field = sums.at(&zero)?;
         let squares = field.squares(Candidates::Grid(grid))?;
+        let known = match validation {
+            Some(validation) => {
+                let others = validation.at(&zero)?.squares(Candidates::Grid(grid))?;
+                let pairs = squares.iter().zip(others);
+                pairs.map(|(&square, other)| is_known(square, other)).collect()
+            }
+            None => vec![true; squares.len()],
+        };
         let mut board = Self {
             scores: Vec::new(),
             left: squares.clone(),
             squares,
+            known,
             neurons: 0,
         };
         board.refresh(&*field.gradient()?, grid)?;
@@ -92,11 +118,69 @@ impl Board {
     /// 1/‖P⊥g‖ of all candidates, zero for those that are closed: |score| times it is the root of twice the
     /// decrease.
     pub(super) fn weights(&self) -> Vec<f64> {
-        let weight = |(&left, &square): (&f64, &f64)| match left > CLOSED * square {
+        let weight = |((&left, &square), &known): ((&f64, &f64), &bool)| match known && left > CLOSED * square
+        {
             true => left.sqrt().recip(),
             false => 0.0,
         };
-        self.left.iter().zip(&self.squares).map(weight).collect()
+        let candidates = self.left.iter().zip(&self.squares).zip(&self.known);
+        candidates.map(weight).collect()
+    }
+}
+
+/// ⟨∇L(u), g⟩ / ‖P⊥g‖ as a function of g, whose square is twice the decrease.
+pub(super) struct DecreaseLandscape<'r, 'a> {
+    pub(super) gradient: &'r dyn Rho,
+    pub(super) slopes: &'r dyn Slopes,
+    pub(super) projection: &'r Projection<'a>,
+    pub(super) neurons: &'r [Neuron],
+}
+
+impl DecreaseLandscape<'_, '_> {
+    /// The score of a neuron as it is, and what turns it into the root of the decrease.
+    pub(super) fn weight(&self, g: &Neuron) -> Result<f64, SolveError> {
+        let remainder = self.projection.remainder(self.neurons, g)?;
+        Ok(remainder.map_or(0.0, |(square, _)| match square > 0.0 {
+            true => square.sqrt().recip(),
+            false => 0.0,
+        }))
+    }
+
+    fn slope(&self, g: &Neuron, score: &LocalScore) -> Result<LocalScore, SolveError> {
+        let nothing = LocalScore {
+            value: 0.0,
+            gradient: vec![0.0; score.gradient.len()],
+        };
+        let Some((square, rho)) = self.projection.remainder(self.neurons, g)? else {
+            return Ok(nothing);
+        };
+        let Some(slopes) = rho.slopes().filter(|_| square > 0.0) else {
+            return Ok(nothing);
+        };
+        // d(s r^(−½)) = r^(−½) (ds − ½ s dr / r), and dr = 2⟨∇²L P⊥g, dg⟩.
+        let of_square = &slopes.slopes_at(std::slice::from_ref(g))?[0].gradient;
+        let root = square.sqrt();
+        let pairs = score.gradient.iter().zip(of_square);
+        Ok(LocalScore {
+            value: score.value / root,
+            gradient: pairs
+                .map(|(ds, half)| (ds - score.value * half / square) / root)
+                .collect(),
+        })
+    }
+}
+
+impl Landscape for DecreaseLandscape<'_, '_> {
+    fn scores(&self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+        let scores = self.gradient.list_scores(neurons)?;
+        let pairs = neurons.iter().zip(scores);
+        pairs.map(|(g, score)| Ok(score * self.weight(g)?)).collect()
+    }
+
+    fn slopes(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
+        let scores = self.slopes.slopes_at(neurons)?;
+        let pairs = neurons.iter().zip(&scores);
+        pairs.map(|(g, score)| self.slope(g, score)).collect()
     }
 }
 
@@ -160,5 +244,72 @@ impl Metric {
             parts.for_each(|(left, p)| *left -= p * p);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Overrides, Problem, Purpose};
+    use crate::sums::{CpuOptions, CpuSums};
+
+    fn problem(formulation: &str, power: usize) -> Problem {
+        let equation = match formulation {
+            "energy" => "diffusion = \"1 + x\"\nreaction = \"2\"",
+            _ => "formulation = \"residual\"\noperator = \"-laplacian(u) + d(u, x) + u\"",
+        };
+        let text = format!(
+            "name = \"t\"\n[domain]\ndimension = 2\n[equation]\n{equation}\nexact = \"exp(x)*cos(3*y)\"\n\
+             [boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"relu^{power}\"\ncandidates = 12\n\
+             offsets = 16\n[quadrature]\nrule = \"gauss\"\ncells = 12\n[solver]\nneurons = 12\n"
+        );
+        Problem::from_toml(&text, "t", &Overrides::default()).unwrap()
+    }
+
+    /// Twelve neurons chosen by decrease: at every step ‖P⊥g‖² and the scores are those of a direct projection,
+    /// and the loss falls by what was predicted.
+    #[test]
+    fn downdates_are_projections_and_predictions_come_true() {
+        for (formulation, power) in [("energy", 2), ("residual", 3)] {
+            let problem = problem(formulation, power);
+            let loss = problem.loss(12, Purpose::Training).unwrap();
+            let sums = CpuSums::new(loss, problem.dictionary.activation, CpuOptions::default()).unwrap();
+            let grid = problem.grid(0);
+            let mut board = Board::new(&sums, None, &grid, 2).unwrap();
+            let mut projection = Projection::cholesky(&sums);
+            let mut u = Network::zero(problem.dictionary.activation, 2);
+            for _ in 0..12 {
+                let (scores, weights) = (board.scores().to_vec(), board.weights());
+                let gradient = sums.gradient(&u).unwrap();
+                for index in (0..grid.len()).step_by(17).filter(|&index| weights[index] > 0.0) {
+                    let g = grid.neuron(index);
+                    let (square, _) = projection.remainder(&u.neurons, &g).unwrap().unwrap();
+                    let left = weights[index].powi(-2);
+                    assert!(
+                        (left - square).abs() < 1e-9 * board.squares[index],
+                        "{left} {square}"
+                    );
+                    let score = gradient.list_scores(&[g]).unwrap()[0];
+                    assert!((score - scores[index]).abs() < 1e-9 * (1.0 + score.abs()));
+                }
+                let best = (0..grid.len())
+                    .max_by(|&a, &b| {
+                        let size = |i: usize| scores[i].abs() * weights[i];
+                        size(a).total_cmp(&size(b))
+                    })
+                    .unwrap();
+                let predicted = 0.5 * (scores[best] * weights[best]).powi(2);
+                let before = sums.risk(&u).unwrap();
+                let g = grid.neuron(best);
+                assert_eq!(projection.try_add(&u, &g, scores[best]).unwrap(), Addition::Added);
+                u = u.advanced(1.0, &g, 0.0);
+                u.coefficients = projection.coefficients(&u.neurons).unwrap();
+                let fallen = before - sums.risk(&u).unwrap();
+                assert!((fallen / predicted - 1.0).abs() < 1e-6, "{fallen} {predicted}");
+                board
+                    .absorb(&projection.newest(&u.neurons).unwrap().unwrap(), &grid)
+                    .unwrap();
+            }
+        }
     }
 }

@@ -69,6 +69,11 @@ impl<'a> Guard<'a> {
         Ok(guard)
     }
 
+    /// The second set of points, if there is one.
+    pub(super) fn validation(&self) -> Option<&'a dyn Sums> {
+        self.validation
+    }
+
     fn measure(&mut self, network: &Network) -> Result<Option<f64>, SolveError> {
         let started = Instant::now();
         let loss = match self.validation {

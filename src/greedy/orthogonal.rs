@@ -1,6 +1,6 @@
 //! The orthogonal greedy algorithm.
 
-use super::decrease::{Board, Metric};
+use super::decrease::{Board, DecreaseLandscape, Metric, is_known};
 use super::guard::{Guard, Verdict};
 use super::selection::{Ranking, Scanner};
 use super::{Outcome, Selection, State, Step, Stopped, Timings};
@@ -8,7 +8,7 @@ use crate::candidates::{Grid, Resolution};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::projection::{Addition, Projection, ProjectionKind};
-use crate::refine::refine;
+use crate::refine::{ascend, refine};
 use crate::sums::{Rho, Sums};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -26,6 +26,8 @@ const NOISE: f64 = 1e-15;
 const ROUNDING: f64 = 2e-13;
 /// A loss added up neuron by neuron has parted from the evaluated one when it is off by this part.
 const PARTED: f64 = 1e-12;
+/// A residual is zero to rounding when it is this part of the first.
+const SOLVED: f64 = 1e-14;
 /// Refinement starts from the best neurons of this many directions.
 const REFINED: usize = 4;
 /// Memory up to which the values at the points are held for the robust projection.
@@ -260,15 +262,60 @@ impl<'a> Run<'a> {
             return Ok(Found::Nothing(Stopped::NoCandidate));
         };
         let center = self.params.center;
-        let ranking = Ranking::weighted(grid, board.scores().to_vec(), board.weights(), center);
+        let mut ranking = Ranking::weighted(grid, board.scores().to_vec(), board.weights(), center);
         self.timings.argmax += started.elapsed();
+        if self.params.refine.is_some() && self.params.quadratic {
+            self.refine_decrease(&mut ranking)?;
+        }
         self.take_from(ranking)
+    }
+
+    /// Adds the neurons climbed to from the best of the grid to the candidates, where they are better.
+    fn refine_decrease(&mut self, ranking: &mut Ranking) -> Result<(), SolveError> {
+        let started = Instant::now();
+        let starts = ranking.best_of_lines(REFINED)?;
+        let starts: Vec<Neuron> = starts.into_iter().map(|(neuron, _)| neuron).collect();
+        let gradient = self.projection.gradient(&self.network)?;
+        if let Some(slopes) = gradient.slopes() {
+            let landscape = DecreaseLandscape {
+                gradient: &*gradient,
+                slopes,
+                projection: &self.projection,
+                neurons: &self.network.neurons,
+            };
+            for (neuron, _) in ascend(&landscape, &starts)? {
+                if !self.knows(&neuron)? {
+                    continue;
+                }
+                let score = gradient.list_scores(std::slice::from_ref(&neuron))?[0];
+                let weight = landscape.weight(&neuron)?;
+                ranking.push_weighted(neuron, score, weight);
+            }
+        }
+        self.timings.refine += started.elapsed();
+        Ok(())
+    }
+
+    /// Whether the points know the neuron's norm.
+    fn knows(&self, neuron: &Neuron) -> Result<bool, SolveError> {
+        let Some(validation) = self.guard.validation() else {
+            return Ok(true);
+        };
+        let itself = std::slice::from_ref(neuron);
+        let square = self.training.gram_column(neuron, itself)?[0];
+        Ok(is_known(square, validation.gram_column(neuron, itself)?[0]))
     }
 
     /// Brings what is known of the candidates up to the neurons there are.
     fn account(&mut self, grid: &Grid) -> Result<(), SolveError> {
         if self.board.is_none() {
-            self.board = Some(Board::new(self.training, grid, self.network.dimension)?);
+            let validation = self.guard.validation();
+            self.board = Some(Board::new(
+                self.training,
+                validation,
+                grid,
+                self.network.dimension,
+            )?);
         }
         let Some(board) = &mut self.board else {
             return Ok(());
@@ -320,11 +367,16 @@ impl<'a> Run<'a> {
                 break;
             }
         }
-        Ok(Found::Nothing(if refusals > 0 {
-            Stopped::QuadratureLimit
-        } else {
-            Stopped::NoCandidate
+        Ok(Found::Nothing(match refusals > 0 && !self.is_solved()? {
+            true => Stopped::QuadratureLimit,
+            false => Stopped::NoCandidate,
         }))
+    }
+
+    /// Whether a loss that tends to zero is there, to rounding.
+    fn is_solved(&mut self) -> Result<bool, SolveError> {
+        let loss = self.loss(true)?;
+        Ok(loss >= 0.0 && loss <= SOLVED * self.loss_of_zero)
     }
 
     /// Adds the neurons refined from the best of the grid to the candidates.

@@ -22,6 +22,8 @@ pub struct Term {
     constants: Vec<Option<Constant>>,
     names: Vec<String>,
     potential: Option<Potential>,
+    /// Whether it has no curvature: boundary data that only load.
+    load_only: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -95,6 +97,13 @@ impl Term {
                 (symbols, layout, None)
             }
         };
+        let load_only = match &spec.density {
+            Density::Energy { parts, potential } => {
+                let mut quadratic = parts.iter().map(|(_, a, _)| graph.as_number(a.node));
+                potential.is_none() && quadratic.all(|a| a == Some(0.0))
+            }
+            Density::Residual { .. } => false,
+        };
         let potential = potential.map(|formula| {
             let u = MultiIndex::default();
             let slope = graph.differentiate_by_unknown(formula.node, &u);
@@ -117,12 +126,18 @@ impl Term {
             constants: numbers.map(|number| number.map(Constant::new)).collect(),
             names: columns.names,
             potential,
+            load_only,
         })
     }
 
     /// How many coefficients differ from point to point.
     pub(super) fn varying(&self) -> usize {
         self.program.outputs()
+    }
+
+    /// Whether the term has no curvature: boundary data that only load.
+    pub fn is_load_only(&self) -> bool {
+        self.load_only
     }
 
     /// Whether the density is quadratic in the jet.

@@ -100,6 +100,7 @@ fn order(problem: &Problem, m: usize) -> Option<f64> {
     };
     let d = match problem.dictionary.directions {
         DirectionKind::Axes => 1,
+        DirectionKind::Pairs => problem.dimension().min(2),
         _ => problem.dimension(),
     };
     (m <= k).then(|| 0.5 + (2 * (k - m) + 1) as f64 / (2 * d) as f64)

@@ -68,6 +68,8 @@ impl Builder<'_> {
         // A long ω crosses many cells; its neurons are no finer for that.
         let follows_weights = directions == DirectionKind::Box && given.bias.is_none();
         let offsets = offsets.or(follows_weights.then_some(BOX_OFFSETS));
+        // A pool of directions that stays is only where the climb begins.
+        let refines = self.dimension > 2 && self.selection(file)? == Selection::Decrease;
         let default_candidates = if self.dimension <= 2 { 100 } else { 256 };
         Ok(Dictionary {
             activation,
@@ -77,7 +79,7 @@ impl Builder<'_> {
             offsets,
             candidates: optional_count(source, "dictionary.candidates", &given.candidates, 1, 10_000_000)?
                 .unwrap_or(default_candidates),
-            refine: given.refine.unwrap_or(false),
+            refine: given.refine.unwrap_or(refines),
         })
     }
 
@@ -259,10 +261,12 @@ impl Builder<'_> {
             MAX_COUNT,
         )? {
             Some(count) => count,
-            // The same density along the boundary as inside.
+            // The same density along the boundary as inside, but on all faces together no more than inside: in
+            // many dimensions they would be nearly all there are.
             None => {
-                let exponent = 1.0 - 1.0 / self.dimension as f64;
-                let count = ((points.unwrap_or(1) as f64).powf(exponent).round() as usize).max(1);
+                let (points, d) = (points.unwrap_or(1), self.dimension);
+                let dense = (points as f64).powf(1.0 - 1.0 / d as f64).round() as usize;
+                let count = dense.min(points.div_ceil(2 * d)).max(1);
                 match kind {
                     RuleKind::Lattice => count.next_power_of_two(),
                     _ => count,

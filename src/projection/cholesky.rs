@@ -54,6 +54,17 @@ impl Cholesky {
         Some((self.triangle.last_of_inverse(), component))
     }
 
+    /// From a neuron's Gram column: the square of its part that is new, and the coefficients of the others in it.
+    pub fn remainder(&self, column: &[f64]) -> (f64, Vec<f64>) {
+        let (square, products) = match column.split_last() {
+            Some((square, products)) => (*square, products),
+            None => return (0.0, Vec::new()),
+        };
+        let row = self.triangle.forward(products);
+        let others = self.triangle.backward(&row);
+        (square - dot(&row, &row), others.iter().map(|a| -a).collect())
+    }
+
     /// lᵀ G⁻¹ l.
     pub fn explained(&self) -> f64 {
         self.triangle.explained()

@@ -170,6 +170,36 @@ impl<'a> Projection<'a> {
         Ok(Some(Newest { rho, component }))
     }
 
+    /// ‖P⊥g‖² of a neuron off the span of these, which are those added, and ∇²L P⊥g, half its gradient in g;
+    /// nothing where the loss is not quadratic.
+    pub fn remainder(
+        &self,
+        neurons: &[Neuron],
+        g: &Neuron,
+    ) -> Result<Option<(f64, Box<dyn Rho + 'a>)>, SolveError> {
+        match &self.way {
+            Way::Cholesky(cholesky) => {
+                let mut list = neurons.to_vec();
+                list.push(g.clone());
+                let column = self.sums.gram_column(g, &list)?;
+                let (square, mut coefficients) = cholesky.remainder(&column);
+                coefficients.push(1.0);
+                let zero = Network::zero(self.sums.activation(), g.omega.len());
+                let left = Network {
+                    neurons: list,
+                    coefficients,
+                    ..zero.clone()
+                };
+                Ok(Some((square, self.sums.at(&zero)?.curvature(&left)?)))
+            }
+            Way::Orthogonal(orthogonal, values) => {
+                let left = orthogonal.remainder(*values, values.of(g)?);
+                Ok(Some((values.square(&left), values.curvature_from(&left)?)))
+            }
+            Way::Newton(_) => Ok(None),
+        }
+    }
+
     /// ∇L(u) at the projection u, by the most accurate way at hand: with a stiff penalty the coefficients
     /// cannot carry u to the accuracy that its gradient needs; its values at the points can.
     pub fn gradient(&self, u: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {

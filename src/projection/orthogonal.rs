@@ -23,14 +23,7 @@ impl Orthogonal {
     /// Adds a neuron by its embedding.
     pub fn try_add(&mut self, products_of: &dyn CurvatureRoot, mut values: Vec<f64>, score: f64) -> Addition {
         let square = products_of.square(&values);
-        let mut row = vec![0.0; self.columns.len()];
-        for _ in 0..2 {
-            let products = products_of.products(&self.columns, &values);
-            self.subtract(&products, &mut values);
-            row.iter_mut()
-                .zip(&products)
-                .for_each(|(sum, product)| *sum += product);
-        }
+        let mut row = self.orthogonalise(products_of, &mut values);
         let norm = products_of.square(&values).sqrt();
         let relative_pivot = norm * norm / square;
         // The values themselves carry the digits here, so that the norm, not its square, may be small.
@@ -48,6 +41,25 @@ impl Orthogonal {
         row.push(norm);
         self.triangle.push(row, y);
         Addition::Added
+    }
+
+    /// Takes the part that the others span off the values; what was taken off.
+    fn orthogonalise(&self, products_of: &dyn CurvatureRoot, values: &mut [f64]) -> Vec<f64> {
+        let mut row = vec![0.0; self.columns.len()];
+        for _ in 0..2 {
+            let products = products_of.products(&self.columns, values);
+            self.subtract(&products, values);
+            row.iter_mut()
+                .zip(&products)
+                .for_each(|(sum, product)| *sum += product);
+        }
+        row
+    }
+
+    /// The part of the values that the others do not span.
+    pub fn remainder(&self, products_of: &dyn CurvatureRoot, mut values: Vec<f64>) -> Vec<f64> {
+        self.orthogonalise(products_of, &mut values);
+        values
     }
 
     /// values −= Q products, block by block.

@@ -136,8 +136,8 @@ fn of_channels(problem: &Problem, loss: &Loss) -> usize {
 
 /// Bytes per candidate of a ranking: the score and a flag; another flag is touched for those taken only.
 const RANKED: usize = 8 + 1;
-/// Bytes per candidate more where the decrease is known: scores, squares, what is left of them, and weights.
-const WEIGHED: usize = 4 * 8;
+/// Bytes per candidate more where the decrease is known: scores, squares, what is left of them, weights and a flag.
+const WEIGHED: usize = 4 * 8 + 1;
 /// Bytes per neuron of a plan without sweeps: position, sign and bias.
 const PLANNED: usize = 24;
 /// Bytes per direction besides its components and symbols.

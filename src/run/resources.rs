@@ -13,12 +13,18 @@ pub fn candidates(problem: &Problem) -> usize {
     (grid.len() as f64 * times).min(usize::MAX as f64).round() as usize
 }
 
-/// So many directions of a grid are looked at to know what all take: lines differ in length.
+/// So many directions of a grid are looked at to know what all take: lines differ in length …
 const SAMPLED_DIRECTIONS: usize = 256;
+/// … and so many where there are some in every plane of two coordinates.
+const SAMPLED_IN_PLANES: usize = 1 << 16;
 
 /// A grid of a problem's dictionary with some of its directions, and how many times more a step has.
 pub(super) fn sample_of_grid(problem: &Problem) -> (Grid, f64) {
-    let directions = problem.dictionary.candidates.min(SAMPLED_DIRECTIONS);
+    let most = match problem.dictionary.directions {
+        DirectionKind::Pairs => SAMPLED_IN_PLANES,
+        _ => SAMPLED_DIRECTIONS,
+    };
+    let directions = problem.dictionary.candidates.min(most);
     let mut some = problem.clone();
     some.dictionary.candidates = directions;
     let times = match problem.dictionary.directions {

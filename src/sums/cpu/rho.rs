@@ -32,8 +32,10 @@ pub(super) enum Recipe {
 }
 
 impl Recipe {
+    /// The channels at a tile; none where they vanish.
     fn at(&self, term: &Term, tile: &TermTile, scratch: &mut Scratch) -> Result<Channels, SolveError> {
         match self {
+            Recipe::Curvature { .. } if term.is_load_only() => Ok(Vec::new()),
             Recipe::Gradient(u) => {
                 let mut jets = u.jets_at(term, tile, scratch).into_owned();
                 term.gradient(tile, &mut jets, &mut scratch.workspace)?;
@@ -88,9 +90,14 @@ impl<'a> CpuRho<'a> {
         let terms = self.sums.loss.terms.iter();
         let mut columns: Vec<Channels> = terms.map(|term| vec![Vec::new(); term.symbols.len()]).collect();
         for (spec, tile) in self.sums.tiles.iter().zip(kept) {
-            for (column, part) in columns[spec.term].iter_mut().zip(tile) {
-                column.extend_from_slice(part);
+            let columns = columns[spec.term].iter_mut();
+            if tile.is_empty() {
+                columns.for_each(|column| column.resize(column.len() + spec.range.len(), 0.0));
+                continue;
             }
+            columns
+                .zip(tile)
+                .for_each(|(column, part)| column.extend_from_slice(part));
         }
         Ok(Some(columns))
     }
@@ -170,6 +177,9 @@ impl Slopes for CpuRho<'_> {
             },
             |sums, term, tile, scratch| {
                 let rho = self.at(term, tile, scratch)?;
+                if rho.is_empty() {
+                    return Ok(());
+                }
                 let places = sums[scratch.term].chunks_mut(width(term));
                 for (neuron, sums) in neurons.iter().zip(places) {
                     let of = (activation, neuron);

@@ -47,7 +47,7 @@ fn windows() -> usize {
     rayon::current_num_threads().div_ceil(RUNS)
 }
 
-/// Numbers at the points of a tile, column by column.
+/// Numbers at the points of a tile, column by column; none where they vanish.
 pub(super) type ColumnsAt<'a> =
     dyn Fn(&Term, &TermTile, &mut Scratch) -> Result<Cow<'a, [Vec<f64>]>, SolveError> + Sync + 'a;
 
@@ -124,6 +124,9 @@ impl<'a> LineScan<'a> {
         let mut sums = self.plan.sums(group.clone());
         self.sums.visit(run, scratch, |term, tile, scratch| {
             let rho = columns(term, tile, scratch)?;
+            if rho.is_empty() {
+                return Ok(());
+            }
             let (orders, factors) = (&self.orders[scratch.term], &self.factors[scratch.term]);
             for block in blocks(tile.tile.len()) {
                 for (line, sum) in group.clone().zip(&mut sums) {

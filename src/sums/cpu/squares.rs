@@ -46,6 +46,9 @@ impl CpuSums {
             pairs.zip(orders(term)).map(of_pair).collect()
         };
         let columns = |term: &Term, tile: &TermTile, scratch: &mut Scratch| {
+            if term.is_load_only() {
+                return Ok(Cow::Owned(Vec::new()));
+            }
             let u = u.map(|u| u.values_at(term, tile, scratch));
             let columns = term.curvature_columns(tile, u.as_deref(), &mut scratch.workspace)?;
             Ok(Cow::Owned(columns))

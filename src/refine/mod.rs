@@ -1,4 +1,9 @@
-//! Newton's method on the sphere: from the best neurons of a scan to better ones near by.
+//! From the best neurons of a scan to better ones near by: by Newton's method on the sphere where the slope is
+//! climbed, by a quasi-Newton [ascent](ascend) where the decrease is.
+
+mod ascent;
+
+pub use ascent::ascend;
 
 use crate::candidates::Resolution;
 use crate::error::SolveError;
