@@ -84,7 +84,7 @@ fn many_directions() {
         domain = { shape = "box", dimension = 2, lower = 0.0, upper = 1.0 }
         equation = { formulation = "energy", order = 2, diffusion = "1", reaction = "1", exact = "cos(2*pi*x)*cos(2*pi*y)" }
         boundary = { condition = "neumann" }
-        dictionary = { activation = "relu^2", candidates = 4000, offsets = 1000 }
+        dictionary = { activation = "relu^2", candidates = 4000, offsets = 1000, refine = false }
         quadrature = { rule = "gauss", cells = 60, order = 2 }
         solver = { neurons = 2, selection = "slope" }
         "#,
@@ -101,7 +101,7 @@ fn many_directions_by_decrease() {
         domain = { shape = "box", dimension = 2, lower = 0.0, upper = 1.0 }
         equation = { formulation = "energy", order = 2, diffusion = "1", reaction = "1", exact = "cos(2*pi*x)*cos(2*pi*y)" }
         boundary = { condition = "neumann" }
-        dictionary = { activation = "relu^2", candidates = 1000, offsets = 1000 }
+        dictionary = { activation = "relu^2", candidates = 1000, offsets = 1000, refine = false }
         quadrature = { rule = "gauss", cells = 60, order = 2 }
         solver = { neurons = 2, selection = "decrease" }
         "#,
@@ -186,7 +186,7 @@ fn ten_dimensions_all_around() {
         domain = { shape = "box", dimension = 10, lower = 0.0, upper = 1.0 }
         equation = { formulation = "energy", order = 2, diffusion = "1", reaction = "1", exact = "sum(i, cos(pi*x[i]))" }
         boundary = { condition = "neumann" }
-        dictionary = { activation = "relu^2", directions = "sphere", candidates = 64 }
+        dictionary = { activation = "relu^2", directions = "sphere", candidates = 64, refine = false }
         quadrature = { rule = "halton", points = 200000 }
         solver = { neurons = 2 }
         "#,

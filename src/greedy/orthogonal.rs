@@ -188,10 +188,14 @@ impl<'a> Run<'a> {
         let network = Network::zero(training.activation(), params.center.len());
         let loss_of_zero = training.risk(&network)?;
         let guard = Guard::new(validation, &network, params.start.and_then(|start| start.guard))?;
-        let length = training
-            .at(&network)?
-            .root()
-            .map_or(usize::MAX, |root| root.length());
+        // Asked for only where it matters: a device has to fetch the host for it.
+        let length = match params.stiff {
+            true => training
+                .at(&network)?
+                .root()
+                .map_or(usize::MAX, |root| root.length()),
+            false => usize::MAX,
+        };
         let robust = orthogonalises(params.projection, params.stiff, length, params.neurons);
         Ok(Self {
             training,
