@@ -8,6 +8,8 @@ use std::f64::consts::PI;
 /// Above two dimensions: steps per mean distance of the points, and the least across the domain.
 const OFFSETS_PER_DISTANCE: f64 = 4.0;
 const FEWEST_OFFSETS: usize = 32;
+/// The part of that distance which refinement tells apart.
+const REFINED_PART: f64 = 1.0 / 64.0;
 /// Steps across a bias range that the domain cannot be reached from.
 const FAR_STEPS: usize = 16;
 /// Steps across the domain where neither the problem nor the mesh says how many.
@@ -186,8 +188,8 @@ fn steps_inside(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[
         }
         (None, _) if domain.dimension() > 2 => {
             // No finer than the points can tell apart.
-            let place = resolution(domain, rule).offset;
-            ((OFFSETS_PER_DISTANCE * (high - low) / place) as usize).clamp(FEWEST_OFFSETS, DEFAULT_OFFSETS)
+            let distance = resolution(domain, rule).offset / REFINED_PART;
+            ((OFFSETS_PER_DISTANCE * (high - low) / distance) as usize).clamp(FEWEST_OFFSETS, DEFAULT_OFFSETS)
         }
         (None, _) => DEFAULT_OFFSETS,
     };
@@ -226,8 +228,11 @@ pub fn resolution(domain: &Domain, rule: &Rule) -> Resolution {
             let widths = (0..d).map(|axis| cell_width(domain, axis, *cells));
             widths.fold(f64::INFINITY, f64::min)
         }
+        // In many dimensions the mean distance is a large part of the domain, while sums over all points tell
+        // neurons apart that are far closer.
         Rule::Halton { points, .. } | Rule::Lattice { points, .. } | Rule::MonteCarlo { points, .. } => {
-            widest * (*points as f64).powf(-1.0 / d as f64)
+            let part = if d > 2 { REFINED_PART } else { 1.0 };
+            widest * (*points as f64).powf(-1.0 / d as f64) * part
         }
     };
     Resolution {

@@ -268,14 +268,14 @@ impl<'a> Run<'a> {
         let center = self.params.center;
         let mut ranking = Ranking::weighted(grid, board.scores().to_vec(), board.weights(), center);
         self.timings.argmax += started.elapsed();
-        if self.params.refine.is_some() && self.params.quadratic {
-            self.refine_decrease(&mut ranking)?;
+        if let Some(resolution) = self.params.refine.filter(|_| self.params.quadratic) {
+            self.refine_decrease(&mut ranking, resolution)?;
         }
         self.take_from(ranking)
     }
 
     /// Adds the neurons climbed to from the best of the grid to the candidates, where they are better.
-    fn refine_decrease(&mut self, ranking: &mut Ranking) -> Result<(), SolveError> {
+    fn refine_decrease(&mut self, ranking: &mut Ranking, resolution: Resolution) -> Result<(), SolveError> {
         let started = Instant::now();
         let starts = ranking.best_of_lines(REFINED)?;
         let starts: Vec<Neuron> = starts.into_iter().map(|(neuron, _)| neuron).collect();
@@ -288,6 +288,7 @@ impl<'a> Run<'a> {
                 neurons: &self.network.neurons,
             };
             for (neuron, _) in ascend(&landscape, &starts)? {
+                let neuron = resolution.round(&neuron);
                 if !self.knows(&neuron)? {
                     continue;
                 }

@@ -132,7 +132,8 @@ impl Climber {
 }
 
 impl Resolution {
-    fn round(&self, neuron: &Neuron) -> Neuron {
+    /// The neuron of this resolution that is nearest.
+    pub fn round(&self, neuron: &Neuron) -> Neuron {
         let to = |value: f64, unit: f64| (value / unit).round() * unit;
         let omega: Vec<f64> = neuron.omega.iter().map(|&o| to(o, self.angle)).collect();
         Neuron {

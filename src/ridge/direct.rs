@@ -3,6 +3,7 @@
 use crate::activation::{Activation, falling_factorial};
 use crate::vector::{add_polynomial, dot, exponentials, sigmoid};
 use multiversion::multiversion;
+use std::borrow::Cow;
 
 /// Sums run in this many independent lanes, which lets the compiler use vector instructions.
 const LANES: usize = 8;
@@ -44,24 +45,33 @@ pub fn add_scores(
     sums: &mut [f64],
 ) {
     let low_order = channels.iter().skip(3).all(Vec::is_empty);
-    if activation != Activation::Sigmoid || !low_order {
+    if activation.has_sweep() || !low_order {
         for (sum, member) in sums.iter_mut().zip(members) {
             *sum += score(activation, member, t, channels);
         }
         return;
     }
+    // tanh z = 2 s(2z) − 1, with the sigmoid s.
+    let stretch: f64 = if activation == Activation::Tanh { 2.0 } else { 1.0 };
     // e^-(±t + b) = e^∓t · e^-b: one exponential per point serves all neurons.
-    let mut powers = [t.to_vec(), t.iter().map(|t| -t).collect::<Vec<f64>>()];
+    let mut powers = [stretch, -stretch].map(|factor| t.iter().map(|t| factor * t).collect::<Vec<f64>>());
     powers.iter_mut().for_each(|values| exponentials(values));
-    let nothing = vec![0.0; t.len()];
     let channel = |m: usize| match channels.get(m) {
-        Some(q) if !q.is_empty() => q.as_slice(),
-        _ => &nothing,
+        Some(q) if !q.is_empty() => Cow::Borrowed(q),
+        _ => Cow::Owned(vec![0.0; t.len()]),
     };
-    let channels = [0, 1, 2].map(channel);
+    let mut channels = [0, 1, 2].map(channel);
+    let mut offset = 0.0;
+    if activation == Activation::Tanh {
+        offset = channels[0].iter().sum();
+        for (channel, factor) in channels.iter_mut().zip([2.0, 4.0, 8.0]) {
+            channel.to_mut().iter_mut().for_each(|q| *q *= factor);
+        }
+    }
+    let channels = channels.each_ref().map(|q| q.as_slice());
     for (sum, (sign, bias)) in sums.iter_mut().zip(members) {
         let powers = if sign > 0.0 { &powers[1] } else { &powers[0] };
-        *sum += sigmoid_score((-bias).exp(), sign, powers, channels);
+        *sum += sigmoid_score((-stretch * bias).exp(), sign, powers, channels) - offset;
     }
 }
 
