@@ -8,7 +8,14 @@ use std::ops::ControlFlow;
 const EXAMPLE: &str = include_str!("../configs/ex3_energy.toml");
 
 fn main() {
-    println!("milliseconds per step; of validation and errors, what falls on one step\n");
+    println!("milliseconds per step; of validation and errors, what falls on one step");
+    // By slope as in the paper, with refinement; by decrease as is the default.
+    table("slope");
+    table("decrease");
+}
+
+fn table(selection: &str) {
+    println!("\nneurons chosen by {selection}\n");
     println!(
         "{:>8} {:>10} {:>7} {:>9} {:>9} {:>9} {:>10} {:>10}",
         "points", "directions", "neurons", "scan", "refine", "Gram", "projection", "validation"
@@ -24,15 +31,18 @@ fn main() {
         (100, 50, 32),
         (100, 50, 128),
     ] {
-        measure(cells, directions, neurons);
+        measure(selection, cells, directions, neurons);
     }
 }
 
-fn measure(cells: usize, directions: usize, neurons: usize) {
-    let text = EXAMPLE.replace(
-        "candidates = 100",
-        &format!("refine = true\ncandidates = {directions}"),
-    );
+fn measure(selection: &str, cells: usize, directions: usize, neurons: usize) {
+    let refine = selection == "slope";
+    let text = EXAMPLE
+        .replace(
+            "candidates = 100",
+            &format!("refine = {refine}\ncandidates = {directions}"),
+        )
+        .replace("[solver]", &format!("[solver]\nselection = \"{selection}\""));
     let overrides = Overrides {
         neurons: Some(neurons),
         cells: Some(cells),

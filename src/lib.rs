@@ -23,10 +23,12 @@ pub mod points;
 pub mod error;
 pub mod loss;
 
-// Neurons along one direction, all at once; the neurons to choose from.
+// The neurons to choose from, and neurons along one direction, all at once.
 pub mod candidates;
-pub mod ridge;
+
 pub mod vector;
+
+pub mod ridge;
 
 // Sums over the points, for all candidates.
 pub mod sums;
@@ -35,16 +37,16 @@ pub mod sums;
 pub mod gpu;
 
 // The method: find the best neuron, project, repeat.
-pub mod greedy;
 pub mod projection;
 pub mod refine;
+
+pub mod greedy;
 
 // What it is compared with.
 pub mod train;
 
 // The problem file.
 pub mod problem;
-pub mod search;
 
 // Errors, and the run as a whole.
 pub mod estimate;
@@ -53,9 +55,10 @@ pub mod report;
 pub mod run;
 
 // What people look at.
-pub mod page;
 pub mod plot;
 pub mod sample;
+
+pub mod page;
 
 // A run on disk. Nothing above knows of it.
 pub mod results;

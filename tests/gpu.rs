@@ -5,12 +5,13 @@
 mod common;
 
 use common::laws::{self, check_laws, network, problem, unit};
+use greedy_pde::candidates::DirectionKind;
 use greedy_pde::candidates::{Candidates, Grid, Knots, Line};
 use greedy_pde::domain::Region;
 use greedy_pde::gpu::{self, AdapterChoice, DevicePass, Gpu, GpuOptions, GpuSums, Precision};
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::points::{PointSet, Tile};
-use greedy_pde::problem::{DirectionKind, Overrides, Problem, Purpose};
+use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::run::{BackendChoice, RunOptions, run};
 use greedy_pde::sums::{
     Accuracy, CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PrecisionChoice, Sums,

@@ -4,7 +4,7 @@ mod common;
 
 use common::laws::{check_laws, grid, network, problem};
 use greedy_pde::activation::Activation;
-use greedy_pde::candidates::Candidates;
+use greedy_pde::candidates::{self, Candidates, Draw};
 use greedy_pde::error::SolveError;
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
@@ -211,7 +211,11 @@ fn moment_tables_agree_with_sums_over_the_points() {
         let moments = TableSums::new(tables, inside.points.len(), Some(rest));
         assert_eq!(sums.points(), moments.points());
         let rule = problem.quadrature.rule;
-        let grid = greedy_pde::search::grid(&problem.dictionary, &problem.domain, &rule, (0, 0, false));
+        let draw = Draw {
+            seed: 0,
+            step: Some(0),
+        };
+        let grid = candidates::grid(&problem.dictionary, &problem.domain, &rule, draw);
         let neurons: Vec<Neuron> = (0..grid.len())
             .step_by(7)
             .map(|index| grid.neuron(index))

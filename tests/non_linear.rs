@@ -3,8 +3,9 @@
 mod common;
 
 use common::{config, neurons, rate, solve};
+use greedy_pde::greedy::StepRule;
 use greedy_pde::network::Network;
-use greedy_pde::problem::{Overrides, Problem, Purpose, StepRule};
+use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::report::Row;
 use greedy_pde::run::{Event, RunOptions, run};
 use greedy_pde::sums::{CpuOptions, CpuSums, Sums};

@@ -3,11 +3,11 @@
 mod common;
 
 use common::laws::problem;
-use greedy_pde::gpu::{self, Precision, Program, ProgramSpec};
+use greedy_pde::gpu::{self, Precision, Shader, ShaderSpec};
 use greedy_pde::problem::Purpose;
 
 /// The shaders of several problems, in both precisions where there are both.
-fn specs() -> Vec<ProgramSpec> {
+fn specs() -> Vec<ShaderSpec> {
     let mut specs = Vec::new();
     for (dimension, formulation, activation) in [
         (1, "energy", "relu^2"),
@@ -24,12 +24,12 @@ fn specs() -> Vec<ProgramSpec> {
                 if precision == Precision::F64 && problem.dictionary.activation.relu_power().is_none() {
                     continue;
                 }
-                specs.push(ProgramSpec {
+                specs.push(ShaderSpec {
                     precision,
                     dimension,
                     activation: problem.dictionary.activation,
                     orders: term.symbols.iter().map(|symbol| symbol.order()).collect(),
-                    layout: term.layout(),
+                    layout: term.layout().clone(),
                     offsets: 32,
                 });
             }
@@ -41,7 +41,7 @@ fn specs() -> Vec<ProgramSpec> {
 #[test]
 fn every_shader_compiles() {
     for spec in specs() {
-        for program in Program::ALL {
+        for program in Shader::ALL {
             compiles(&program.wgsl(&spec));
         }
     }
@@ -92,11 +92,11 @@ fn uniforms_have_the_same_layout_on_both_sides() {
             check($wgsl, stringify!($name), size_of::<$name>(), &[$((stringify!($field), offset_of!($name, $field))),+])
         };
     }
-    check!(Program::Jets.wgsl(spec), JetsParams, stride, first, last, clear);
-    check!(Program::Channels.wgsl(spec), ChannelsParams, stride, with_load);
-    check!(Program::Risk.wgsl(spec), RiskParams, stride);
-    check!(Program::Score.wgsl(spec), ScoreParams, stride, blocks);
-    check!(Program::Refine.wgsl(spec), RefineParams, stride, blocks);
+    check!(Shader::Jets.wgsl(spec), JetsParams, stride, first, last, clear);
+    check!(Shader::Channels.wgsl(spec), ChannelsParams, stride, with_load);
+    check!(Shader::Risk.wgsl(spec), RiskParams, stride);
+    check!(Shader::Score.wgsl(spec), ScoreParams, stride, blocks);
+    check!(Shader::Refine.wgsl(spec), RefineParams, stride, blocks);
     check!(gpu::narrow_wgsl(), NarrowParams, count, width);
     check!(gpu::moments_wgsl(2), MomentsParams, columns);
 }

@@ -2,9 +2,10 @@
 
 use super::{CheckArguments, Failure};
 use crate::cli::streams::{put, tell};
+use greedy_pde::candidates::DirectionKind;
 use greedy_pde::domain::Domain;
 use greedy_pde::points::Rule;
-use greedy_pde::problem::{Algorithm, DirectionKind, Problem, Purpose};
+use greedy_pde::problem::{Algorithm, Problem, Purpose};
 use greedy_pde::run::{Memory, candidates, estimated_seconds, require_memory};
 
 pub(super) fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
@@ -112,12 +113,18 @@ fn memory(problem: &Problem) -> Result<String, Failure> {
         (_, true) => "points, which are generated anew in every pass",
         _ => "points",
     };
-    Ok(format!(
-        "{} for {points}; {} for scores; {} for the projection",
-        size(memory.points),
-        size(memory.candidates),
-        size(memory.projection)
-    ))
+    let parts = [
+        (memory.points, points),
+        (memory.channels, "u and the gradient there"),
+        (memory.candidates, "sums and scores of candidates"),
+        (memory.projection, "the projection"),
+        (memory.process, "the program"),
+    ];
+    let parts = parts.into_iter().filter(|(bytes, _)| *bytes > 0);
+    let parts: Vec<String> = parts
+        .map(|(bytes, what)| format!("{} for {what}", size(bytes)))
+        .collect();
+    Ok(format!("about {}: {}", size(memory.total()), parts.join("; ")))
 }
 
 fn time(problem: &Problem) -> Result<String, Failure> {

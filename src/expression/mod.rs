@@ -17,7 +17,7 @@ mod trigonometry;
 pub use graph::{Function, Graph, MultiIndex, Node, NodeId};
 pub use lower::{Scope, Value};
 pub use parse::{Ast, parse};
-pub use program::{BLOCK, Program, Workspace};
+pub use program::{Program, REGISTER_POINTS, Workspace};
 
 use std::ops::Range;
 

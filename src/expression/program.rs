@@ -6,9 +6,9 @@ use super::{Function, Graph, MultiIndex, Node, NodeId};
 use multiversion::multiversion;
 
 /// Points per block: a register is 2 KiB, a dozen of them fit the first-level cache.
-pub const BLOCK: usize = 256;
+pub const REGISTER_POINTS: usize = 256;
 
-type Register = [f64; BLOCK];
+type Register = [f64; REGISTER_POINTS];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Operation {
@@ -105,10 +105,10 @@ impl Program {
         outputs: &mut [&mut [f64]],
     ) {
         debug_assert_eq!(inputs.len(), self.dimension + self.unknowns.len());
-        workspace.registers.resize(self.registers, [0.0; BLOCK]);
+        workspace.registers.resize(self.registers, [0.0; REGISTER_POINTS]);
         let registers = &mut workspace.registers;
-        for start in (0..count).step_by(BLOCK) {
-            let length = BLOCK.min(count - start);
+        for start in (0..count).step_by(REGISTER_POINTS) {
+            let length = REGISTER_POINTS.min(count - start);
             for &(operation, target) in &self.instructions {
                 // The target is never an operand, so it can leave the array while it is written.
                 let mut result = registers[target];

@@ -1,6 +1,6 @@
 //! One open device: pipelines, buffers, submissions, readback.
 
-use super::program::{Program, ProgramSpec};
+use super::shader::{Shader, ShaderSpec};
 use super::{AdapterReport, DeviceError};
 use futures::channel::oneshot;
 use std::sync::{Arc, Mutex};
@@ -110,12 +110,8 @@ impl Gpu {
     }
 
     /// Compiles a stage.
-    pub fn pipeline(
-        &self,
-        program: Program,
-        spec: &ProgramSpec,
-    ) -> Result<wgpu::ComputePipeline, DeviceError> {
-        self.compile(program.entry(), program.wgsl(spec))
+    pub fn pipeline(&self, shader: Shader, spec: &ShaderSpec) -> Result<wgpu::ComputePipeline, DeviceError> {
+        self.compile(shader.entry(), shader.wgsl(spec))
     }
 
     /// Compiles an entry point of a WGSL text.

@@ -1,7 +1,7 @@
 //! A loss on a device: its terms in the precisions that are needed, in tiles that fit.
 
 use super::rows::RowPlan;
-use super::term::{DeviceTerm, Source, TermOptions};
+use super::term::{ChannelSource, DeviceTerm, TermOptions};
 use super::{DeviceError, Gpu, GpuFailure, Precision};
 use crate::activation::Activation;
 use crate::candidates::Candidates;
@@ -60,17 +60,17 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    fn of_term(&self, term: usize) -> Source<'_> {
+    fn of_term(&self, term: usize) -> ChannelSource<'_> {
         match self {
-            Origin::Gradient(network) => Source::Network {
+            Origin::Gradient(network) => ChannelSource::Network {
                 network,
                 with_load: true,
             },
-            Origin::Curvature(network) => Source::Network {
+            Origin::Curvature(network) => ChannelSource::Network {
                 network,
                 with_load: false,
             },
-            Origin::Columns(columns) => Source::Columns(&columns[term]),
+            Origin::Columns(columns) => ChannelSource::Columns(&columns[term]),
         }
     }
 }
@@ -229,13 +229,13 @@ impl DeviceLoss {
         &self,
         rho: &DeviceRho,
         precision: Precision,
-        mut visit: impl FnMut(&DeviceTerm, Source) -> Result<(), GpuFailure>,
+        mut visit: impl FnMut(&DeviceTerm, ChannelSource) -> Result<(), GpuFailure>,
     ) -> Result<(), GpuFailure> {
         let buffers = self.resident(rho, precision)?;
         let (_, terms) = self.terms(precision)?;
         for (index, term) in terms.iter().enumerate() {
             let source = match &buffers {
-                Some(buffers) => Source::Resident(&buffers[index]),
+                Some(buffers) => ChannelSource::Resident(&buffers[index]),
                 None => rho.origin.of_term(index),
             };
             visit(term, source)?;

@@ -3,8 +3,8 @@
 
 mod device;
 mod loss;
-mod program;
 mod rows;
+mod shader;
 mod sums;
 mod table_pass;
 mod term;
@@ -12,9 +12,9 @@ mod tile;
 
 pub use crate::error::DeviceError;
 pub use device::{Gpu, Pass, Readback};
-pub use program::{
-    ChannelsParams, JetsParams, MomentsParams, NarrowParams, Precision, Program, ProgramSpec, RefineParams,
-    RiskParams, SCORE_BLOCK, ScoreParams, WORKGROUP, moments_column_tile, moments_wgsl, narrow_wgsl,
+pub use shader::{
+    ChannelsParams, JetsParams, MomentsParams, NarrowParams, Precision, RefineParams, RiskParams,
+    SCORE_BLOCK, ScoreParams, Shader, ShaderSpec, WORKGROUP, moments_column_tile, moments_wgsl, narrow_wgsl,
 };
 pub use sums::{GpuOptions, GpuSums};
 pub use table_pass::DevicePass;

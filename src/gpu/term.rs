@@ -3,8 +3,8 @@
 use super::rows::{RowPlan, ScoreRow};
 use super::tile::TileBuffers;
 use super::{
-    ChannelsParams, DeviceError, Gpu, GpuFailure, JetsParams, NarrowParams, Pass, Precision, Program,
-    ProgramSpec, Readback, RefineParams, RiskParams, SCORE_BLOCK, ScoreParams, WORKGROUP, narrow_wgsl,
+    ChannelsParams, DeviceError, Gpu, GpuFailure, JetsParams, NarrowParams, Pass, Precision, Readback,
+    RefineParams, RiskParams, SCORE_BLOCK, ScoreParams, Shader, ShaderSpec, WORKGROUP, narrow_wgsl,
 };
 use crate::activation::Activation;
 use crate::loss::Term;
@@ -39,7 +39,7 @@ pub(super) struct TermOptions {
 
 /// Where the channels that are summed up come from.
 #[derive(Clone, Copy)]
-pub(super) enum Source<'a> {
+pub(super) enum ChannelSource<'a> {
     /// The device computes them from a network, ∇L(u) with the load and ∇²L u without.
     Network { network: &'a Network, with_load: bool },
     /// The host did, one column per symbol.
@@ -48,7 +48,7 @@ pub(super) enum Source<'a> {
     Resident(&'a [wgpu::Buffer]),
 }
 
-/// A [`Source`] whose network is on the device.
+/// A [`ChannelSource`] whose network is on the device.
 enum Prepared<'a> {
     Network {
         buffer: wgpu::Buffer,
@@ -63,7 +63,7 @@ enum Prepared<'a> {
 pub(super) struct DeviceTerm {
     gpu: Arc<Gpu>,
     term: Term,
-    spec: ProgramSpec,
+    spec: ShaderSpec,
     options: TermOptions,
     pipelines: Pipelines,
     /// Jets, then channels, of the tile at hand.
@@ -111,12 +111,12 @@ impl DeviceTerm {
         activation: Activation,
         mut options: TermOptions,
     ) -> Result<Self, GpuFailure> {
-        let spec = ProgramSpec {
+        let spec = ShaderSpec {
             precision: options.precision,
             dimension: term.points.dimension(),
             activation,
             orders: term.symbols.iter().map(|symbol| symbol.order()).collect(),
-            layout: term.layout(),
+            layout: term.layout().clone(),
             offsets: options.row,
         };
         let widest = spec.dimension.max(spec.orders.len()).max(spec.layout.columns());
@@ -127,16 +127,16 @@ impl DeviceTerm {
             .min(term.points.len())
             .min(fits)
             .next_multiple_of(SCORE_BLOCK);
-        let short = ProgramSpec {
+        let short = ShaderSpec {
             offsets: SHORT_ROW,
             ..spec.clone()
         };
         let pipelines = Pipelines {
-            jets: gpu.pipeline(Program::Jets, &spec)?,
-            channels: gpu.pipeline(Program::Channels, &spec)?,
-            risk: gpu.pipeline(Program::Risk, &spec)?,
-            score: gpu.pipeline(Program::Score, &spec)?,
-            score_short: gpu.pipeline(Program::Score, &short)?,
+            jets: gpu.pipeline(Shader::Jets, &spec)?,
+            channels: gpu.pipeline(Shader::Channels, &spec)?,
+            risk: gpu.pipeline(Shader::Risk, &spec)?,
+            score: gpu.pipeline(Shader::Score, &spec)?,
+            score_short: gpu.pipeline(Shader::Score, &short)?,
             refine: OnceLock::new(),
             narrow: OnceLock::new(),
         };
@@ -189,7 +189,7 @@ impl DeviceTerm {
     }
 
     /// The channels at all points, to stay on the device.
-    pub(super) fn channels(&self, source: Source) -> Result<Vec<wgpu::Buffer>, GpuFailure> {
+    pub(super) fn channels(&self, source: ChannelSource) -> Result<Vec<wgpu::Buffer>, GpuFailure> {
         let prepared = self.prepare(source)?;
         let mut buffers = Vec::new();
         self.for_each_tile(|index, tile| {
@@ -230,7 +230,7 @@ impl DeviceTerm {
     /// Adds ⟨channels, g⟩ for every candidate of the plan.
     pub(super) fn add_scores(
         &self,
-        source: Source,
+        source: ChannelSource,
         plan: &RowPlan,
         scores: &mut [f64],
     ) -> Result<(), GpuFailure> {
@@ -318,15 +318,15 @@ impl DeviceTerm {
     }
 
     /// Sends up what is the same for every tile.
-    fn prepare<'a>(&self, source: Source<'a>) -> Result<Prepared<'a>, GpuFailure> {
+    fn prepare<'a>(&self, source: ChannelSource<'a>) -> Result<Prepared<'a>, GpuFailure> {
         Ok(match source {
-            Source::Network { network, with_load } => Prepared::Network {
+            ChannelSource::Network { network, with_load } => Prepared::Network {
                 buffer: self.upload_network(network)?,
                 neurons: network.len(),
                 with_load,
             },
-            Source::Columns(columns) => Prepared::Columns(columns),
-            Source::Resident(buffers) => Prepared::Resident(buffers),
+            ChannelSource::Columns(columns) => Prepared::Columns(columns),
+            ChannelSource::Resident(buffers) => Prepared::Resident(buffers),
         })
     }
 
@@ -442,12 +442,12 @@ impl DeviceTerm {
     /// Adds value and gradient of the scores at some neurons.
     pub(super) fn add_slopes(
         &self,
-        source: Source,
+        source: ChannelSource,
         neurons: &[Neuron],
         scores: &mut [LocalScore],
     ) -> Result<(), GpuFailure> {
         let pipeline = once(&self.pipelines.refine, || {
-            self.gpu.pipeline(Program::Refine, &self.spec)
+            self.gpu.pipeline(Shader::Refine, &self.spec)
         })?;
         let prepared = self.prepare(source)?;
         let data: Vec<f64> = neurons

@@ -15,7 +15,7 @@ use crate::sums::{Accuracy, LocalScore, Rho, Slopes, Sums};
 /// Candidates of whose square norm less than this part is new are closed: the difference has no digits below.
 const CLOSED: f64 = 1e-7;
 /// Scores are taken afresh after so many neurons, to keep their digits.
-const REFRESH: usize = 32;
+pub(crate) const REFRESH: usize = 32;
 
 /// The square of a norm is known when two sets of points agree on it to this factor.
 const AGREEMENT: f64 = 1.5;
@@ -251,7 +251,6 @@ impl Metric {
 mod tests {
     use super::*;
     use crate::problem::{Overrides, Problem, Purpose};
-    use crate::search::problem_grid;
     use crate::sums::{CpuOptions, CpuSums};
 
     fn problem(formulation: &str, power: usize) -> Problem {
@@ -275,7 +274,7 @@ mod tests {
             let problem = problem(formulation, power);
             let loss = problem.loss(12, Purpose::Training).unwrap();
             let sums = CpuSums::new(loss, problem.dictionary.activation, CpuOptions::default()).unwrap();
-            let grid = problem_grid(&problem, 0);
+            let grid = problem.grid(0);
             let mut board = Board::new(&sums, None, &grid, 2).unwrap();
             let mut projection = Projection::cholesky(&sums);
             let mut u = Network::zero(problem.dictionary.activation, 2);

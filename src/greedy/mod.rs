@@ -6,9 +6,11 @@ mod orthogonal;
 mod relaxed;
 mod selection;
 
+pub(crate) use decrease::REFRESH;
 pub use guard::GuardState;
+pub(crate) use orthogonal::orthogonalises;
 pub use orthogonal::{OrthogonalParams, orthogonal};
-pub use relaxed::{Losses, RelaxedParams, relaxed};
+pub use relaxed::{Losses, RelaxedParams, StepRule, relaxed};
 pub use selection::Ranking;
 
 use crate::network::{Network, Neuron};

@@ -4,12 +4,11 @@ use super::decrease::{Board, DecreaseLandscape, Metric, is_known};
 use super::guard::{Guard, Verdict};
 use super::selection::{Ranking, Scanner};
 use super::{Outcome, Selection, State, Step, Stopped, Timings};
-use crate::candidates::Grid;
+use crate::candidates::{Grid, Resolution};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
-use crate::problem::ProjectionKind;
-use crate::projection::{Addition, Projection};
-use crate::refine::{Resolution, ascend, refine};
+use crate::projection::{Addition, Projection, ProjectionKind};
+use crate::refine::{ascend, refine};
 use crate::sums::{Rho, Sums};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -189,13 +188,15 @@ impl<'a> Run<'a> {
         let network = Network::zero(training.activation(), params.center.len());
         let loss_of_zero = training.risk(&network)?;
         let guard = Guard::new(validation, &network, params.start.and_then(|start| start.guard))?;
-        let robust = match params.projection {
-            ProjectionKind::Auto => {
-                params.stiff && holds_values(training, &network, params.neurons, STIFF_WORK)?
-            }
-            ProjectionKind::Cholesky => false,
-            ProjectionKind::Orthogonal => true,
+        // Asked for only where it matters: a device has to fetch the host for it.
+        let length = match params.stiff {
+            true => training
+                .at(&network)?
+                .root()
+                .map_or(usize::MAX, |root| root.length()),
+            false => usize::MAX,
         };
+        let robust = orthogonalises(params.projection, params.stiff, length, params.neurons);
         Ok(Self {
             training,
             guard,
@@ -498,12 +499,26 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Whether the values at the points of so many neurons, `length` numbers each, are orthogonalised from the start.
+pub(crate) fn orthogonalises(kind: ProjectionKind, stiff: bool, length: usize, neurons: usize) -> bool {
+    match kind {
+        ProjectionKind::Auto => stiff && may_hold(length, neurons, STIFF_WORK),
+        ProjectionKind::Cholesky => false,
+        ProjectionKind::Orthogonal => true,
+    }
+}
+
 /// Whether values at the points are to be had, and may be held for so many neurons.
 fn holds_values(sums: &dyn Sums, u: &Network, neurons: usize, work: f64) -> Result<bool, SolveError> {
-    Ok(sums.at(u)?.root().is_some_and(|root| {
-        let numbers = root.length().saturating_mul(neurons);
-        numbers <= ORTHOGONAL_BYTES / 8 && numbers as f64 * neurons as f64 <= work
-    }))
+    Ok(sums
+        .at(u)?
+        .root()
+        .is_some_and(|root| may_hold(root.length(), neurons, work)))
+}
+
+fn may_hold(length: usize, neurons: usize, work: f64) -> bool {
+    let numbers = length.saturating_mul(neurons);
+    numbers <= ORTHOGONAL_BYTES / 8 && numbers as f64 * neurons as f64 <= work
 }
 
 fn key(neuron: &Neuron) -> Vec<u64> {

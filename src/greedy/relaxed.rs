@@ -5,8 +5,8 @@ use super::{Outcome, State, Step, Stopped, Timings};
 use crate::candidates::Grid;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
-use crate::problem::StepRule;
 use crate::sums::{Field, Scores, Sums};
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -15,6 +15,17 @@ const SHORTLIST: usize = 12;
 
 /// What one more neuron may still take off the loss, as a part of all that was taken, before the user is told.
 const FAR: f64 = 0.02;
+
+/// α_n in u_n = (1 − α_n) u_(n−1) − M α_n g_n.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepRule {
+    /// min(1, 2/n), as in the paper.
+    #[default]
+    Paper,
+    /// The best one in [0, 1].
+    LineSearch,
+}
 
 /// What [`relaxed`] needs to know.
 pub struct RelaxedParams<'a> {

@@ -1,6 +1,9 @@
-//! How a device evaluates a density: from columns of numbers per point.
+//! How a density is evaluated: from columns of numbers per point.
 
-/// How a density uses columns of numbers per point, for whoever evaluates it elsewhere.
+/// How a density uses columns of numbers per point.
+///
+/// A tile of a term holds the columns without weights, the one of 2w left out; who evaluates the density elsewhere
+/// gets them [weighted](super::Term::weighted_columns).
 #[derive(Debug, Clone, PartialEq)]
 pub enum DensityLayout {
     /// Columns w a_c and w l_c.

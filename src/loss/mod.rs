@@ -4,6 +4,7 @@
 //! φ(x, jet) has a gradient in the jet; weighted by the quadrature it gives the *channels*
 //! ρ_c = w ∂φ/∂j_c, and ⟨∇L(u), g⟩ = Σ_points Σ_c ρ_c p_c(ω) σ^(m_c)(ω·x + b) for every neuron g.
 
+mod column;
 mod layout;
 mod term;
 
@@ -94,10 +95,10 @@ impl Loss {
         self.terms.iter().map(|term| term.points.len()).sum()
     }
 
-    /// The memory that all points and coefficients take, in bytes.
+    /// The memory that all points and coefficients take, in bytes; constants take none.
     pub fn bytes(&self) -> usize {
         let terms = self.terms.iter().map(|term| {
-            let numbers = 1 + term.points.dimension() + term.coefficients();
+            let numbers = 1 + term.points.dimension() + term.varying();
             term.points.len().saturating_mul(8 * numbers)
         });
         terms.fold(0, usize::saturating_add)

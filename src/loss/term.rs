@@ -1,5 +1,6 @@
 //! One term of the loss at its points: coefficients, channels, risk.
 
+use super::column::{Column, Constant};
 use super::{Density, DensityLayout, Formula, TermSpec};
 use crate::domain::Domain;
 use crate::error::SolveError;
@@ -15,24 +16,14 @@ pub struct Term {
     /// The symbols of the jet.
     pub symbols: Vec<Symbol>,
     scale: f64,
-    kind: Kind,
+    layout: DensityLayout,
+    /// Those coefficients that are not constant.
     program: Program,
+    constants: Vec<Option<Constant>>,
     names: Vec<String>,
     potential: Option<Potential>,
     /// Whether it has no curvature: boundary data that only load.
     load_only: bool,
-}
-
-/// How a density uses the columns of its program.
-#[derive(Debug, Clone)]
-enum Kind {
-    /// Columns of a_c and l_c for each symbol.
-    Energy {
-        quadratic: Vec<usize>,
-        load: Vec<Option<usize>>,
-    },
-    /// Columns of c_c for each symbol and of f.
-    Residual { coefficients: Vec<usize>, source: usize },
 }
 
 #[derive(Debug, Clone)]
@@ -47,7 +38,7 @@ struct Potential {
 pub struct TermTile {
     /// Coordinates and (scaled) weights.
     pub tile: Tile,
-    columns: Vec<Vec<f64>>,
+    columns: Vec<Column>,
 }
 
 /// Collects formulas, each node once.
@@ -80,25 +71,30 @@ impl Term {
     ) -> Result<Self, PointsError> {
         let dimension = domain.dimension();
         let mut columns = Columns::default();
-        let (symbols, kind, potential) = match &spec.density {
+        let (symbols, layout, potential) = match &spec.density {
             Density::Energy { parts, potential } => {
                 let symbols = parts.iter().map(|(symbol, ..)| symbol.clone()).collect();
-                let kind = Kind::Energy {
-                    quadratic: parts.iter().map(|(_, a, _)| columns.place(a)).collect(),
-                    load: parts
-                        .iter()
-                        .map(|(_, _, l)| (graph.as_number(l.node) != Some(0.0)).then(|| columns.place(l)))
-                        .collect(),
+                let quadratic = parts.iter().map(|(_, a, _)| columns.place(a)).collect();
+                let load = parts
+                    .iter()
+                    .map(|(_, _, l)| (graph.as_number(l.node) != Some(0.0)).then(|| columns.place(l)))
+                    .collect();
+                let layout = DensityLayout::Energy {
+                    quadratic,
+                    load,
+                    columns: columns.nodes.len(),
                 };
-                (symbols, kind, potential.as_ref())
+                (symbols, layout, potential.as_ref())
             }
             Density::Residual { parts, source } => {
                 let symbols = parts.iter().map(|(symbol, _)| symbol.clone()).collect();
-                let kind = Kind::Residual {
-                    coefficients: parts.iter().map(|(_, c)| columns.place(c)).collect(),
+                let coefficients = parts.iter().map(|(_, c)| columns.place(c)).collect();
+                let layout = DensityLayout::Residual {
+                    coefficients,
                     source: columns.place(source),
+                    columns: columns.nodes.len() + 1,
                 };
-                (symbols, kind, None)
+                (symbols, layout, None)
             }
         };
         let load_only = match &spec.density {
@@ -117,21 +113,26 @@ impl Term {
                 program: Program::new(graph, &[formula.node, slope, bend], dimension, &[u]),
             }
         });
+        let numbers = columns.nodes.iter().map(|&node| graph.as_number(node));
+        let varying = columns.nodes.iter().zip(numbers.clone());
+        let varying = varying.filter(|(_, number)| number.is_none());
+        let varying: Vec<NodeId> = varying.map(|(&node, _)| node).collect();
         Ok(Self {
             points: PointSet::new(domain, spec.region, rule, stream)?,
             symbols,
             scale: spec.scale,
-            kind,
-            program: Program::new(graph, &columns.nodes, dimension, &[]),
+            layout,
+            program: Program::new(graph, &varying, dimension, &[]),
+            constants: numbers.map(|number| number.map(Constant::new)).collect(),
             names: columns.names,
             potential,
             load_only,
         })
     }
 
-    /// How many coefficient formulas there are.
-    pub(super) fn coefficients(&self) -> usize {
-        self.names.len()
+    /// How many coefficients differ from point to point.
+    pub(super) fn varying(&self) -> usize {
+        self.program.outputs()
     }
 
     /// Whether the term has no curvature: boundary data that only load.
@@ -145,33 +146,21 @@ impl Term {
     }
 
     /// How the columns of [`weighted_columns`](Self::weighted_columns) make up the density.
-    pub fn layout(&self) -> DensityLayout {
-        let columns = self.names.len();
-        match &self.kind {
-            Kind::Energy { quadratic, load } => DensityLayout::Energy {
-                quadratic: quadratic.clone(),
-                load: load.clone(),
-                columns,
-            },
-            Kind::Residual { coefficients, source } => DensityLayout::Residual {
-                coefficients: coefficients.clone(),
-                source: *source,
-                columns: columns + 1,
-            },
-        }
+    pub fn layout(&self) -> &DensityLayout {
+        &self.layout
     }
 
     /// The columns of the [layout](Self::layout) at the points of a tile.
     pub fn weighted_columns(&self, tile: &TermTile) -> Vec<Vec<f64>> {
         let weights = &tile.tile.weights;
-        match &self.kind {
-            Kind::Energy { .. } => tile
+        match &self.layout {
+            DensityLayout::Energy { .. } => tile
                 .columns
                 .iter()
                 .map(|column| column.iter().zip(weights).map(|(value, w)| value * w).collect())
                 .collect(),
-            Kind::Residual { .. } => {
-                let mut columns = tile.columns.clone();
+            DensityLayout::Residual { .. } => {
+                let mut columns: Vec<Vec<f64>> = tile.columns.iter().map(|column| column.to_vec()).collect();
                 columns.push(weights.iter().map(|w| 2.0 * w).collect());
                 columns
             }
@@ -180,9 +169,9 @@ impl Term {
 
     /// How many numbers a point has in an [embedding](Self::embed).
     pub fn embedding_width(&self) -> usize {
-        match &self.kind {
-            Kind::Energy { quadratic, .. } => quadratic.len(),
-            Kind::Residual { .. } => 1,
+        match &self.layout {
+            DensityLayout::Energy { quadratic, .. } => quadratic.len(),
+            DensityLayout::Residual { .. } => 1,
         }
     }
 
@@ -196,17 +185,20 @@ impl Term {
         self.points.fill(range, &mut out.tile);
         let count = out.tile.len();
         out.tile.weights.iter_mut().for_each(|w| *w *= self.scale);
-        out.columns.resize(self.names.len(), Vec::new());
-        out.columns
-            .iter_mut()
-            .for_each(|column| column.resize(count, 0.0));
-        let mut outputs: Vec<&mut [f64]> = out.columns.iter_mut().map(Vec::as_mut_slice).collect();
+        out.columns.resize(self.names.len(), Column::default());
+        let mut outputs: Vec<&mut [f64]> = Vec::new();
+        for (column, constant) in out.columns.iter_mut().zip(&self.constants) {
+            match constant {
+                Some(constant) => column.set_constant(constant, count),
+                None => outputs.push(column.varying(count)),
+            }
+        }
         self.program
             .evaluate(workspace, &out.tile.columns(), count, &mut outputs);
         for (column, name) in out.columns.iter().zip(&self.names) {
             require_finite(name, column, &out.tile)?;
         }
-        if let Kind::Energy { quadratic, .. } = &self.kind {
+        if let DensityLayout::Energy { quadratic, .. } = &self.layout {
             for &column in quadratic {
                 require_convex(&self.names[column], &out.columns[column], &out.tile)?;
             }
@@ -275,8 +267,8 @@ impl Term {
     /// jets ← w (A jets + extra) − w l, the load l only if `with_load`.
     fn apply(&self, tile: &TermTile, jets: &mut [Vec<f64>], extra: Option<&[f64]>, with_load: bool) {
         let weights = &tile.tile.weights;
-        match &self.kind {
-            Kind::Energy { quadratic, load } => {
+        match &self.layout {
+            DensityLayout::Energy { quadratic, load, .. } => {
                 for (c, jet) in jets.iter_mut().enumerate() {
                     let a = &tile.columns[quadratic[c]];
                     for ((j, a), w) in jet.iter_mut().zip(a).zip(weights) {
@@ -292,7 +284,9 @@ impl Term {
                     *j += extra * w;
                 }
             }
-            Kind::Residual { coefficients, source } => {
+            DensityLayout::Residual {
+                coefficients, source, ..
+            } => {
                 let mut residual = self.residual(tile, jets, coefficients, with_load.then_some(*source));
                 residual.iter_mut().zip(weights).for_each(|(r, w)| *r *= 2.0 * w);
                 for (jet, &c) in jets.iter_mut().zip(coefficients) {
@@ -332,8 +326,8 @@ impl Term {
         workspace: &mut Workspace,
     ) -> Result<f64, SolveError> {
         let weights = &tile.tile.weights;
-        let mut density = match &self.kind {
-            Kind::Energy { quadratic, load } => {
+        let mut density = match &self.layout {
+            DensityLayout::Energy { quadratic, load, .. } => {
                 let mut density = vec![0.0; tile.tile.len()];
                 for (c, jet) in jets.iter().enumerate() {
                     let a = &tile.columns[quadratic[c]];
@@ -348,7 +342,9 @@ impl Term {
                 }
                 density
             }
-            Kind::Residual { coefficients, source } => {
+            DensityLayout::Residual {
+                coefficients, source, ..
+            } => {
                 let mut residual = self.residual(tile, jets, coefficients, Some(*source));
                 residual.iter_mut().for_each(|r| *r *= *r);
                 residual
@@ -363,8 +359,8 @@ impl Term {
     /// Numbers whose scalar product is the curvature: ⟨∇²L v, g⟩ = embed(v) · embed(g).
     pub fn embed(&self, tile: &TermTile, jets: &[Vec<f64>]) -> Vec<f64> {
         let weights = &tile.tile.weights;
-        match &self.kind {
-            Kind::Energy { quadratic, .. } => jets
+        match &self.layout {
+            DensityLayout::Energy { quadratic, .. } => jets
                 .iter()
                 .zip(quadratic)
                 .flat_map(|(jet, &a)| {
@@ -374,7 +370,7 @@ impl Term {
                         .map(|((j, a), w)| j * (a * w).max(0.0).sqrt())
                 })
                 .collect(),
-            Kind::Residual { coefficients, .. } => self
+            DensityLayout::Residual { coefficients, .. } => self
                 .residual(tile, jets, coefficients, None)
                 .iter()
                 .zip(weights)
@@ -396,7 +392,7 @@ impl Term {
             Some(u) => self.potential_column(tile, u, 2, workspace)?,
             None => None,
         };
-        if let (Some(bend), Kind::Energy { quadratic, .. }) = (bend, &self.kind) {
+        if let (Some(bend), DensityLayout::Energy { quadratic, .. }) = (bend, &self.layout) {
             // The first symbol is u itself.
             let a = &tile.columns[quadratic[0]];
             let values = rows.iter_mut().zip(&jets[0]).zip(&tile.tile.weights);
@@ -411,9 +407,9 @@ impl Term {
     /// at the points (twice the entry where c < d).
     pub fn curvature_pairs(&self) -> Vec<(usize, usize)> {
         let symbols = self.symbols.len();
-        match &self.kind {
-            Kind::Energy { .. } => (0..symbols).map(|c| (c, c)).collect(),
-            Kind::Residual { .. } => (0..symbols)
+        match &self.layout {
+            DensityLayout::Energy { .. } => (0..symbols).map(|c| (c, c)).collect(),
+            DensityLayout::Residual { .. } => (0..symbols)
                 .flat_map(|c| (c..symbols).map(move |d| (c, d)))
                 .collect(),
         }
@@ -431,12 +427,12 @@ impl Term {
             Some(u) => self.potential_column(tile, u, 2, workspace)?,
             None => None,
         };
-        let mut columns: Vec<Vec<f64>> = match &self.kind {
-            Kind::Energy { quadratic, .. } => {
+        let mut columns: Vec<Vec<f64>> = match &self.layout {
+            DensityLayout::Energy { quadratic, .. } => {
                 let of = |&a: &usize| tile.columns[a].iter().zip(weights).map(|(a, w)| a * w).collect();
                 quadratic.iter().map(of).collect()
             }
-            Kind::Residual { coefficients, .. } => {
+            DensityLayout::Residual { coefficients, .. } => {
                 let of = |(c, d): (usize, usize)| {
                     let factor = if c == d { 2.0 } else { 4.0 };
                     let (a, b) = (&tile.columns[coefficients[c]], &tile.columns[coefficients[d]]);
@@ -458,8 +454,8 @@ impl Term {
     /// the curvature along it.
     pub fn channels_from_values(&self, tile: &TermTile, values: &[f64], with_load: bool) -> Vec<Vec<f64>> {
         let weights = &tile.tile.weights;
-        match &self.kind {
-            Kind::Energy { quadratic, load } => quadratic
+        match &self.layout {
+            DensityLayout::Energy { quadratic, load, .. } => quadratic
                 .iter()
                 .zip(load)
                 .zip(values.chunks(weights.len()))
@@ -474,7 +470,9 @@ impl Term {
                     rho
                 })
                 .collect(),
-            Kind::Residual { coefficients, source } => {
+            DensityLayout::Residual {
+                coefficients, source, ..
+            } => {
                 let load = if with_load { 2.0 } else { 0.0 };
                 let values = values.iter().zip(&tile.columns[*source]).zip(weights);
                 // 2w (Σ c j − f), where the values are √(2w) Σ c j.

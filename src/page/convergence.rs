@@ -1,8 +1,9 @@
 //! Errors and losses against n.
 
 use super::{Named, RunData};
+use crate::candidates::DirectionKind;
 use crate::plot::{Chart, Mark, Scale, Series};
-use crate::problem::{Algorithm, DirectionKind, Formulation, Problem};
+use crate::problem::{Algorithm, Formulation, Problem};
 use crate::report::{Column, Row};
 
 /// The errors, and the losses.

@@ -8,12 +8,12 @@ use super::settings::{Overrides, Purpose};
 use super::source::{Source, count, finite};
 use super::typed::Text;
 use super::{Algorithm, Kernel, PenaltySpec, Problem, ProblemError, Words};
+use crate::candidates::DEFAULT_OFFSETS;
 use crate::domain::{Domain, Face};
 use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
 use crate::loss::{Density, Formula, Loss, TermSpec};
 use crate::points::Rule;
-use crate::search::DEFAULT_OFFSETS;
 use std::collections::BTreeMap;
 use toml::Spanned;
 

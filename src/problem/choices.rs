@@ -1,12 +1,13 @@
 //! The parts of a problem file that say how it is solved: domain, dictionary, points, algorithm.
 
 use super::build::{Builder, Built, MAX_COUNT, MAX_NEURONS, MAX_POINTS, constant_for};
-use super::file::{self, DirectionKind, File, Formulation, OneOrMany, RuleKind, SelectionKind, Shape};
-use super::settings::{Dictionary, Overrides, Quadrature, Settings};
+use super::file::{self, File, Formulation, OneOrMany, RuleKind, SelectionKind, Shape};
+use super::settings::{Overrides, Quadrature, Settings};
 use super::source::{Source, count, interval, optional_count, positive, real};
 use super::typed::{Count, Real};
 use super::{Algorithm, PenaltySpec, ProblemError};
 use crate::activation::{Activation, MAX_RELU_POWER};
+use crate::candidates::{Dictionary, DirectionKind};
 use crate::domain::{Domain, Region};
 use crate::greedy::Selection;
 use crate::loss::{Density, TermSpec};

@@ -1,6 +1,9 @@
 //! The problem file as it is typed: keys, types and defaults, nothing checked beyond that.
 
 use super::typed::{Count, Real, Text};
+use crate::candidates::DirectionKind;
+use crate::greedy::StepRule;
+use crate::projection::ProjectionKind;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor, value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -127,20 +130,6 @@ pub(super) struct FileDictionary {
     pub refine: Option<bool>,
 }
 
-/// Which directions a dictionary has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DirectionKind {
-    /// ±eᵢ.
-    Axes,
-    /// Unit vectors in the planes of two coordinates.
-    Pairs,
-    /// Unit vectors.
-    Sphere,
-    /// Vectors in a box.
-    Box,
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileQuadrature {
@@ -150,17 +139,6 @@ pub(super) struct FileQuadrature {
     pub cells: Option<Spanned<i64>>,
     pub order: Option<Spanned<i64>>,
     pub cache_mib: Option<Spanned<i64>>,
-}
-
-/// α_n in u_n = (1 − α_n) u_(n−1) − M α_n g_n.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StepRule {
-    /// min(1, 2/n), as in the paper.
-    #[default]
-    Paper,
-    /// The best one in [0, 1].
-    LineSearch,
 }
 
 /// A kind of quadrature rule.
@@ -224,19 +202,6 @@ impl Algorithm {
             Algorithm::Rga => "rga",
         }
     }
-}
-
-/// How the best coefficients are computed.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProjectionKind {
-    /// By Cholesky's factor; by orthogonalisation where a penalty or a breakdown asks for it and memory allows.
-    #[default]
-    Auto,
-    /// Always by Cholesky's factor of the Gram matrix.
-    Cholesky,
-    /// Always by orthogonalising the values at the points.
-    Orthogonal,
 }
 
 impl<'de> Deserialize<'de> for Boundaries {

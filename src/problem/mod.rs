@@ -16,13 +16,15 @@ mod typed;
 mod words;
 
 pub use error::ProblemError;
-pub use file::{Algorithm, Condition, DirectionKind, Formulation, ProjectionKind, StepRule};
+pub use file::{Algorithm, Condition, Formulation};
 pub use kernel::{Affine, Kernel};
-pub use settings::{Dictionary, Overrides, Purpose, Quadrature, Settings};
+pub use settings::{Overrides, Purpose, Quadrature, Settings};
 pub use words::Words;
 
+use crate::candidates::{self, Dictionary, Draw, Grid};
 use crate::domain::{Domain, Region};
 use crate::expression::{Ast, Graph, NodeId};
+use crate::greedy::Selection;
 use crate::loss::{Formula, TermSpec};
 use crate::symbol::Symbol;
 
@@ -82,6 +84,22 @@ impl Problem {
                 .penalties
                 .iter()
                 .any(|penalty| matches!((penalty.delta_for(1), penalty.delta_for(2)), (a, b) if a != b))
+    }
+
+    /// The candidates of a step, numbered from 0.
+    pub fn grid(&self, step: u64) -> Grid {
+        let draw = Draw {
+            seed: self.settings.seed,
+            // What is known of candidates is carried from step to step.
+            step: (self.settings.selection == Selection::Slope).then_some(step),
+        };
+        candidates::grid(&self.dictionary, &self.domain, &self.quadrature.rule, draw)
+    }
+
+    /// Whether the candidates are the same in every step.
+    pub fn has_fixed_grid(&self) -> bool {
+        self.settings.selection == Selection::Decrease
+            || candidates::is_fixed(&self.dictionary, self.dimension())
     }
 
     /// The settings in force, for the report.

@@ -1,30 +1,11 @@
 //! The parts of a problem that say how it is solved.
 
-use super::file::{Algorithm, DirectionKind, ProjectionKind, StepRule};
-use crate::activation::Activation;
+use super::file::Algorithm;
 use crate::domain::{Domain, Region};
-use crate::greedy::Selection;
+use crate::greedy::{Selection, StepRule};
 use crate::points::Rule;
+use crate::projection::ProjectionKind;
 use serde::Serialize;
-
-/// 𝔻: the neurons to choose from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Dictionary {
-    /// σ.
-    pub activation: Activation,
-    /// Which ω.
-    pub directions: DirectionKind,
-    /// The range of b.
-    pub bias: [f64; 2],
-    /// The range of ω's components, for `box`.
-    pub weights: [f64; 2],
-    /// Steps between the knots across the domain; `None`: one per cell of the quadrature.
-    pub offsets: Option<usize>,
-    /// Directions looked at per step.
-    pub candidates: usize,
-    /// Whether the best are refined by Newton's method.
-    pub refine: bool,
-}
 
 /// The quadrature.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

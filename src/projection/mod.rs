@@ -5,11 +5,13 @@
 //! the last one back; so does Newton's method for losses that are not quadratic.
 
 mod cholesky;
+mod kind;
 mod newton;
 mod orthogonal;
 mod triangle;
 
 pub use cholesky::Cholesky;
+pub use kind::ProjectionKind;
 pub use newton::Newton;
 pub use orthogonal::Orthogonal;
 pub use triangle::Triangle;
@@ -33,6 +35,9 @@ pub enum Addition {
         relative_pivot: f64,
     },
 }
+
+/// ‖P⊥g‖² of a neuron g and ∇²L P⊥g.
+pub type Remainder<'a> = (f64, Box<dyn Rho + 'a>);
 
 /// What the neuron added last brought: q, its normalised part that is new, as the functional ∇²L q, and the
 /// component y of the solution along it.
@@ -170,11 +175,7 @@ impl<'a> Projection<'a> {
 
     /// ‖P⊥g‖² of a neuron off the span of these, which are those added, and ∇²L P⊥g, half its gradient in g;
     /// nothing where the loss is not quadratic.
-    pub fn remainder(
-        &self,
-        neurons: &[Neuron],
-        g: &Neuron,
-    ) -> Result<Option<(f64, Box<dyn Rho + 'a>)>, SolveError> {
+    pub fn remainder(&self, neurons: &[Neuron], g: &Neuron) -> Result<Option<Remainder<'a>>, SolveError> {
         match &self.way {
             Way::Cholesky(cholesky) => {
                 let mut list = neurons.to_vec();

@@ -5,6 +5,7 @@ mod ascent;
 
 pub use ascent::ascend;
 
+use crate::candidates::Resolution;
 use crate::error::SolveError;
 use crate::network::Neuron;
 use crate::sums::{LocalScore, Rho, Slopes};
@@ -16,16 +17,6 @@ const ITERATIONS: usize = 4;
 const PARTS: [f64; 4] = [1.0, 0.5, 0.25, 0.0625];
 /// A start whose score grows by less than this part is done.
 const ENOUGH: f64 = 1e-3;
-
-/// How finely neurons are told apart: what is smaller than a cell of the quadrature is not worth
-/// knowing, and an argmax that knows it chooses quadrature errors.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Resolution {
-    /// Between two offsets.
-    pub offset: f64,
-    /// Between two components of ω.
-    pub angle: f64,
-}
 
 /// What the refinement climbs on.
 pub trait Landscape {

@@ -24,16 +24,16 @@ pub struct SavedRun {
     /// The figures of every n.
     pub history: Vec<Row>,
     /// The report of a finished run, or what is known of another.
-    source: Source,
+    origin: Origin,
 }
 
-enum Source {
+enum Origin {
     Result(Box<Report>),
     Checkpoint(Box<Checkpoint>),
 }
 
 impl SavedRun {
-    /// Reads a result directory. Everything comes from one source: the result, or the checkpoint of a
+    /// Reads a result directory. Everything comes from one origin: the result, or the checkpoint of a
     /// run that has gone further and was interrupted.
     pub fn load(directory: &Path) -> Result<Self, ResultsError> {
         let path = directory.join(CHECKPOINT);
@@ -68,7 +68,7 @@ impl SavedRun {
             text,
             network,
             history,
-            Source::Result(Box::new(report)),
+            Origin::Result(Box::new(report)),
         )
     }
 
@@ -80,7 +80,7 @@ impl SavedRun {
             text,
             network,
             history,
-            Source::Checkpoint(Box::new(checkpoint)),
+            Origin::Checkpoint(Box::new(checkpoint)),
         )
     }
 
@@ -89,7 +89,7 @@ impl SavedRun {
         text: String,
         network: Network,
         history: Vec<Row>,
-        source: Source,
+        origin: Origin,
     ) -> Result<Self, ResultsError> {
         let name = directory.join(PROBLEM).display().to_string();
         let problem = parse(&text, &name)?;
@@ -105,21 +105,21 @@ impl SavedRun {
             text,
             network,
             history,
-            source,
+            origin,
         })
     }
 
     /// Whether the run came to its end.
     pub fn is_finished(&self) -> bool {
-        matches!(self.source, Source::Result(_))
+        matches!(self.origin, Origin::Result(_))
     }
 
     /// The report of the run; of an interrupted one it is put together from the checkpoint, and the
     /// errors of its last network are measured now.
     pub fn report(&self) -> Result<Report, SolveError> {
-        match &self.source {
-            Source::Result(report) => Ok((**report).clone()),
-            Source::Checkpoint(checkpoint) => self.report_so_far(checkpoint),
+        match &self.origin {
+            Origin::Result(report) => Ok((**report).clone()),
+            Origin::Checkpoint(checkpoint) => self.report_so_far(checkpoint),
         }
     }
 

@@ -82,6 +82,18 @@ impl Plan {
         groups
     }
 
+    /// The memory of the sums of all lines, in bytes.
+    pub fn bytes(&self) -> usize {
+        let lines = self.lines.iter().map(|line| line.bytes(self.activation));
+        lines.fold(0, usize::saturating_add)
+    }
+
+    /// The memory of the sums of the line that has most, in bytes.
+    pub fn widest(&self) -> usize {
+        let lines = self.lines.iter().map(|line| line.bytes(self.activation));
+        lines.max().unwrap_or(0)
+    }
+
     /// Empty sums for some of the lines.
     pub fn sums(&self, lines: Range<usize>) -> Vec<LineSum> {
         let power = self.activation.relu_power().unwrap_or_default();
@@ -130,7 +142,7 @@ impl Plan {
 
 impl PlanLine {
     fn new(activation: Activation, line: CandidateLine) -> Self {
-        let sweeps = activation.relu_power().is_some();
+        let sweeps = activation.has_sweep();
         let work = match line.members {
             Members::Knots {
                 knots,

@@ -6,12 +6,12 @@ use crate::activation::falling_factorial;
 use multiversion::multiversion;
 
 /// Points are taken in blocks of at most this many, whose numbers stay in the innermost cache.
-const BLOCK: usize = 256;
+const SWEEP_BLOCK: usize = 256;
 /// Neighbouring points often share a bin and would wait for each other: so many stretches of a block
 /// are added in turn. No power of two, so that on a mesh the stretches start at different places.
 const STRETCHES: usize = 3;
 /// What stands for a channel that is not there.
-const NOTHING: [f64; BLOCK] = [0.0; BLOCK];
+const NOTHING: [f64; SWEEP_BLOCK] = [0.0; SWEEP_BLOCK];
 
 /// Sums over the points, bin by bin, from which the score of ReLU^k at every knot follows exactly.
 ///
@@ -66,8 +66,8 @@ impl Sweep {
     /// Adds points: their t and, per order m, their channel q_m (empty where there is none).
     pub fn add(&mut self, ladder: &Ladder, t: &[f64], channels: &[Vec<f64>], scratch: &mut SweepScratch) {
         let mut near = 0;
-        for start in (0..t.len()).step_by(BLOCK) {
-            let t = &t[start..(start + BLOCK).min(t.len())];
+        for start in (0..t.len()).step_by(SWEEP_BLOCK) {
+            let t = &t[start..(start + SWEEP_BLOCK).min(t.len())];
             let channel = |m: usize| match channels.get(m) {
                 Some(q) if !q.is_empty() => &q[start..start + t.len()],
                 _ => &NOTHING[..t.len()],

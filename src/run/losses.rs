@@ -1,15 +1,14 @@
 //! What does the sums of a run. CPU or GPU is decided here and nowhere else.
 
 use super::{BackendChoice, Event, RunOptions};
-use crate::candidates::AxisBins;
+use crate::candidates::{AxisBins, DirectionKind, axis_bins};
 use crate::domain::Domain;
 use crate::error::SolveError;
 #[cfg(feature = "gpu")]
 use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums};
 use crate::loss::Loss;
 use crate::points::Rule;
-use crate::problem::{DirectionKind, Problem, Purpose};
-use crate::search;
+use crate::problem::{Algorithm, Problem, Purpose};
 use crate::sums::{CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PinnedSums, Sums, TableSums};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -160,7 +159,7 @@ const TABLE_BYTES: usize = 4 << 30;
 pub fn table_axes(problem: &Problem, loss: &Loss) -> Option<(usize, Vec<AxisBins>)> {
     let power = problem.dictionary.activation.relu_power()?;
     let term = loss.terms.first()?;
-    let axes = search::axis_bins(&problem.dictionary, &problem.domain, &problem.quadrature.rule);
+    let axes = axis_bins(&problem.dictionary, &problem.domain, &problem.quadrature.rule);
     let fits = problem.dictionary.directions == DirectionKind::Axes
         && problem.dimension() > 1
         && matches!(problem.domain, Domain::Box { .. })
@@ -248,17 +247,26 @@ pub(super) fn scout(
     gpu: Option<&Arc<Gpu>>,
     options: &RunOptions,
 ) -> Result<Option<Box<dyn Sums>>, SolveError> {
-    let Rule::MonteCarlo { points, seed } = problem.quadrature.rule else {
+    let Some(fewer) = scouted(problem) else {
         return Ok(None);
     };
-    if points <= SCOUT_POINTS || problem.dictionary.activation.has_sweep() {
-        return Ok(None);
+    let mut unobserved = |_: &Event| ControlFlow::Continue(());
+    sums(&fewer, Purpose::Training, gpu, options, &mut unobserved).map(Some)
+}
+
+/// The problem on the points that the scout has, where there is one.
+pub(super) fn scouted(problem: &Problem) -> Option<Problem> {
+    let Rule::MonteCarlo { points, seed } = problem.quadrature.rule else {
+        return None;
+    };
+    let relaxed = problem.settings.algorithm == Algorithm::Rga;
+    if !relaxed || points <= SCOUT_POINTS || problem.dictionary.activation.has_sweep() {
+        return None;
     }
     let mut fewer = problem.clone();
     fewer.quadrature.rule = Rule::MonteCarlo {
         points: SCOUT_POINTS.max(points / SCOUT_PART),
         seed,
     };
-    let mut unobserved = |_: &Event| ControlFlow::Continue(());
-    sums(&fewer, Purpose::Training, gpu, options, &mut unobserved).map(Some)
+    Some(fewer)
 }

@@ -1,19 +1,21 @@
 //! From a problem to a report: points, backend, algorithm and errors put together.
 
 mod losses;
+mod memory;
 mod resources;
 
 pub use losses::table_axes;
-pub use resources::{Memory, candidates, estimated_seconds, require_memory};
+pub use memory::{Memory, require_memory};
+pub use resources::{candidates, estimated_seconds};
 
+use crate::candidates::{self, DirectionKind};
 use crate::error::SolveError;
 use crate::estimate::{Snapshot, Verdict};
 use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step, Stopped};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
-use crate::problem::{Algorithm, DirectionKind, Problem, Purpose};
+use crate::problem::{Algorithm, Problem, Purpose};
 use crate::report::{COEFFICIENTS, Report, Row, Seconds};
-use crate::search;
 use crate::sums::{PrecisionChoice, SumsReport, TableStore};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -101,10 +103,7 @@ pub fn run(
         false => None,
     };
     let training = losses::sums(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
-    let scout = match problem.settings.algorithm {
-        Algorithm::Rga => losses::scout(problem, gpu.as_ref(), options)?,
-        Algorithm::Oga => None,
-    };
+    let scout = losses::scout(problem, gpu.as_ref(), options)?;
     let points_time = started.elapsed();
     let place = training.report();
     let meter = ErrorMeter::new(problem, neurons)?;
@@ -270,9 +269,9 @@ fn solve(
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
     let dictionary = &problem.dictionary;
-    let grid = |draw: u64| search::problem_grid(problem, draw);
+    let grid = |draw: u64| problem.grid(draw);
     let center = problem.domain.center();
-    let fixed_grid = search::is_fixed(problem);
+    let fixed_grid = problem.has_fixed_grid();
     let reported = |n| is_row(n, usize::MAX, rows_at);
     if problem.settings.algorithm == Algorithm::Rga {
         let params = RelaxedParams {
@@ -300,7 +299,7 @@ fn solve(
         grid: &grid,
         fixed_grid,
         refine: (dictionary.refine && dictionary.directions == DirectionKind::Sphere)
-            .then(|| search::resolution(&problem.domain, &problem.quadrature.rule)),
+            .then(|| candidates::resolution(&problem.domain, &problem.quadrature.rule)),
         reported: &reported,
         start,
     };

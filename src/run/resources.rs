@@ -1,94 +1,38 @@
-//! How much memory and time a run will take.
+//! How much a run has to do, and how long it will take.
 
 use super::{BackendChoice, Event, RunOptions, run, table_axes};
+use crate::candidates::{DirectionKind, Grid};
 use crate::error::SolveError;
 use crate::points::Rule;
-use crate::problem::{DirectionKind, Problem, Purpose};
-use crate::search;
-use crate::sums::MomentTables;
+use crate::problem::{Problem, Purpose};
 use std::ops::ControlFlow;
-
-/// The memory of a run, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
-    /// Points, coefficients and channels, or moment tables.
-    pub points: usize,
-    /// Whether tables of moments stand for the points.
-    pub tables: bool,
-    /// Whether the points are generated anew in every pass, not kept.
-    pub streamed: bool,
-    /// Scores of all candidates.
-    pub candidates: usize,
-    /// Gram matrix and its factor.
-    pub projection: usize,
-}
-
-impl Memory {
-    /// What a run of the problem will take, about.
-    pub fn of(problem: &Problem) -> Result<Self, SolveError> {
-        let neurons = problem.settings.neurons;
-        let loss = problem.loss(neurons, Purpose::Training)?;
-        // The independent points of the guard take as much again.
-        let sets = if problem.settings.guard { 2 } else { 1 };
-        let tables = table_axes(problem, &loss);
-        let streamed = loss.bytes() > problem.quadrature.cache_bytes;
-        let points = match &tables {
-            Some((power, axes)) => MomentTables::bytes(*power, axes).saturating_mul(3) / 2,
-            // Channels take about as much as the points.
-            None if !streamed => loss.bytes().saturating_mul(2 * sets),
-            None => 0,
-        };
-        Ok(Self {
-            points,
-            tables: tables.is_some(),
-            streamed: streamed && tables.is_none(),
-            candidates: candidates(problem).saturating_mul(16),
-            projection: neurons.saturating_mul(neurons).saturating_mul(8),
-        })
-    }
-
-    /// All of it.
-    pub fn total(&self) -> usize {
-        self.points
-            .saturating_add(self.candidates)
-            .saturating_add(self.projection)
-    }
-}
 
 /// Candidates per step.
 pub fn candidates(problem: &Problem) -> usize {
-    let mut one = problem.dictionary.clone();
-    one.candidates = 1;
-    let rule = &problem.quadrature.rule;
-    let grid = search::grid(&one, &problem.domain, rule, (problem.settings.seed, 0, false));
-    match problem.dictionary.directions {
-        DirectionKind::Axes => grid.len(),
-        DirectionKind::Pairs => search::problem_grid(problem, 0).len(),
-        DirectionKind::Sphere if problem.dimension() == 1 => grid.len(),
-        _ => grid.len().saturating_mul(problem.dictionary.candidates),
-    }
+    let (grid, times) = sample_of_grid(problem);
+    (grid.len() as f64 * times).min(usize::MAX as f64).round() as usize
 }
 
-/// Refuses a run that this machine has not the memory for, if it says how much it has.
-pub fn require_memory(problem: &Problem) -> Result<(), SolveError> {
-    let needed = Memory::of(problem)?.total();
-    match available_memory() {
-        Some(available) if needed > available => Err(SolveError::TooLarge { needed, available }),
-        _ => Ok(()),
-    }
-}
+/// So many directions of a grid are looked at to know what all take: lines differ in length …
+const SAMPLED_DIRECTIONS: usize = 256;
+/// … and so many where there are some in every plane of two coordinates.
+const SAMPLED_IN_PLANES: usize = 1 << 16;
 
-/// What the operating system could give, to this container if it is one; some do not tell.
-fn available_memory() -> Option<usize> {
-    let mut system = sysinfo::System::new();
-    system.refresh_memory();
-    if system.available_memory() == 0 {
-        return None;
-    }
-    // What a container has read from disk counts against its limit but is given back when needed.
-    let container = system.cgroup_limits();
-    let container = container.map_or(u64::MAX, |limits| limits.total_memory.saturating_sub(limits.rss));
-    Some(system.available_memory().min(container) as usize)
+/// A grid of a problem's dictionary with some of its directions, and how many times more a step has.
+pub(super) fn sample_of_grid(problem: &Problem) -> (Grid, f64) {
+    let most = match problem.dictionary.directions {
+        DirectionKind::Pairs => SAMPLED_IN_PLANES,
+        _ => SAMPLED_DIRECTIONS,
+    };
+    let directions = problem.dictionary.candidates.min(most);
+    let mut some = problem.clone();
+    some.dictionary.candidates = directions;
+    let times = match problem.dictionary.directions {
+        DirectionKind::Axes => 1.0,
+        DirectionKind::Sphere if problem.dimension() == 1 => 1.0,
+        _ => problem.dictionary.candidates as f64 / directions.max(1) as f64,
+    };
+    (some.grid(0), times)
 }
 
 /// Neurons and points of a trial run.

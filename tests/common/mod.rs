@@ -1,16 +1,20 @@
-//! What several test files share: running the program as a user does, the laws of a backend.
+//! What several test files share: running the program as a user does, the laws of sums.
 
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
 pub mod laws;
+#[cfg(feature = "cli")]
+mod program;
+
+#[cfg(feature = "cli")]
+pub use program::{greedy_pde, start_long_run, start_run};
 
 use greedy_pde::problem::{Overrides, Problem};
 use greedy_pde::report::{Report, Row};
 use greedy_pde::run::{RunOptions, run};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::process::Output;
 
 /// Solves on the CPU.
 pub fn solve(problem: &Problem) -> Report {
@@ -56,15 +60,6 @@ pub fn row(report: &Report, n: usize) -> &Row {
     report.rows.iter().find(|row| row.n == n).unwrap()
 }
 
-/// Runs `greedy-pde` with these arguments in a directory.
-pub fn greedy_pde(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_greedy-pde"))
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
-
 /// A small problem that is solved in no time.
 pub const SMALL: &str = r#"name = "small"
 
@@ -107,27 +102,4 @@ pub fn long() -> String {
     SMALL
         .replace("cells = 100", "cells = 3000")
         .replace("neurons = 20", "neurons = 1500")
-}
-
-/// Starts a run of the long problem and waits until it has taken some steps.
-pub fn start_long_run(directory: &Path, steps: usize) -> Child {
-    write(directory, &long());
-    start_run(directory, &[], steps)
-}
-
-/// Starts a run of the problem in a directory and waits until its history has so many lines.
-pub fn start_run(directory: &Path, more: &[&str], steps: usize) -> Child {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_greedy-pde"))
-        .args(["solve", "problem.toml", "-q"])
-        .args(more)
-        .current_dir(directory)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let history = directory.join("runs/small/history.csv");
-    while std::fs::read_to_string(&history).map_or(0, |text| text.lines().count()) < steps {
-        std::thread::sleep(Duration::from_millis(2));
-        assert!(child.try_wait().unwrap().is_none(), "it ended too soon");
-    }
-    child
 }

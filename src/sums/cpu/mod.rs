@@ -7,6 +7,7 @@ mod squares;
 mod values;
 
 pub(crate) use field::CpuField;
+#[cfg(feature = "gpu")]
 pub(crate) use rho::CpuRho;
 pub use scan::scan_bytes;
 
@@ -114,16 +115,6 @@ impl CpuSums {
         CpuField::new(self, u)
     }
 
-    /// The tiles of each run.
-    fn runs(&self) -> Vec<Range<usize>> {
-        let count = self.tiles.len();
-        let length = count.div_ceil(RUNS).max(1);
-        (0..count)
-            .step_by(length)
-            .map(|start| start..(start + length).min(count))
-            .collect()
-    }
-
     /// Does pieces of work in parallel, if there are points enough for it to pay.
     fn work<Piece: Send, T: Send>(
         &self,
@@ -176,7 +167,7 @@ impl CpuSums {
         visit: impl Fn(&mut T, &Term, &TermTile, &mut Scratch) -> Result<(), SolveError> + Sync + Send,
         merge: impl Fn(&mut T, T),
     ) -> Result<T, SolveError> {
-        let sums = self.work(self.runs(), |scratch, run| {
+        let sums = self.work(scan::runs_of(self.tiles.len()), |scratch, run| {
             let mut sum = new();
             self.visit(run, scratch, |term, tile, scratch| {
                 visit(&mut sum, term, tile, scratch)

@@ -2,7 +2,8 @@
 
 use super::{CpuSums, RUNS, Scratch};
 use crate::error::SolveError;
-use crate::loss::{Term, TermTile};
+use crate::loss::{Loss, Term, TermTile};
+use crate::points::TILE;
 use crate::ridge::{LineSum, Plan, blocks, combine, project};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,14 +14,32 @@ const GROUP_BYTES: usize = 1 << 20;
 /// The same where every group has the points generated anew.
 const STREAMED_GROUP_BYTES: usize = 16 << 20;
 
-/// The memory that the sums of a scan take at most, in bytes, where those of all lines would take `sums`.
-pub fn scan_bytes(streamed: bool, sums: usize) -> usize {
+/// The memory that the sums of a scan of a loss take, in bytes, for `times` as many lines as a plan has.
+pub fn scan_bytes(loss: &Loss, streamed: bool, plan: &Plan, times: f64) -> usize {
     let group = if streamed {
         STREAMED_GROUP_BYTES
     } else {
         GROUP_BYTES
     };
-    (RUNS * windows()).saturating_mul(group.min(sums))
+    let all = plan.bytes() as f64 * times;
+    // A line is never cut.
+    let held = all.min(plan.widest().max(group) as f64);
+    let tiles = loss
+        .terms
+        .iter()
+        .map(|term| term.points.len().div_ceil(TILE))
+        .sum();
+    // The last one is where all are added up.
+    ((runs_of(tiles).len() * windows() + 1) as f64 * held) as usize
+}
+
+/// The tiles of each run.
+pub(super) fn runs_of(tiles: usize) -> Vec<Range<usize>> {
+    let length = tiles.div_ceil(RUNS).max(1);
+    (0..tiles)
+        .step_by(length)
+        .map(|start| start..(start + length).min(tiles))
+        .collect()
 }
 
 /// With more threads than runs several groups are at work at once.
@@ -69,7 +88,7 @@ impl<'a> LineScan<'a> {
 
     /// The scores, of the neurons' derivative of this order along their line.
     pub(super) fn scores(&self, derivative: usize, columns: &ColumnsAt) -> Result<Vec<f64>, SolveError> {
-        let runs = self.sums.runs();
+        let runs = runs_of(self.sums.tiles.len());
         let mut scores = vec![0.0; self.plan.count()];
         for window in Self::groups(self.sums, self.plan).chunks(windows()) {
             let pieces: Vec<(Range<usize>, Range<usize>)> = window

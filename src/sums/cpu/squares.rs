@@ -12,6 +12,9 @@ use crate::ridge::{Plan, blocks, direct, project};
 use crate::symbol::Symbol;
 use std::borrow::Cow;
 
+/// So many neurons without a sweep at once: every run of points holds a sum for each.
+const NEURONS_AT_ONCE: usize = 1 << 16;
+
 impl CpuSums {
     /// ⟨∇²L(u) g, g⟩ for each candidate.
     ///
@@ -53,18 +56,27 @@ impl CpuSums {
         LineScan::new(self, &plan, &orders, &factors).scores(0, &columns)
     }
 
-    /// The same for activations without a sweep.
+    /// The same for activations without a sweep, for a part of the candidates at a time.
     fn squares_one_by_one(&self, u: Option<&AtPoints>, along: Candidates) -> Result<Vec<f64>, SolveError> {
-        let neurons: Cow<[Neuron]> = match along {
-            Candidates::Grid(grid) => (0..grid.len()).map(|index| grid.neuron(index)).collect(),
-            Candidates::List(list) => Cow::Borrowed(list),
-        };
+        let mut squares = Vec::with_capacity(along.len());
+        for start in (0..along.len()).step_by(NEURONS_AT_ONCE) {
+            let some = start..(start + NEURONS_AT_ONCE).min(along.len());
+            let neurons: Cow<[Neuron]> = match along {
+                Candidates::Grid(grid) => some.map(|index| grid.neuron(index)).collect(),
+                Candidates::List(list) => Cow::Borrowed(&list[some]),
+            };
+            squares.extend(self.squares_of(u, &neurons)?);
+        }
+        Ok(squares)
+    }
+
+    fn squares_of(&self, u: Option<&AtPoints>, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
         self.reduce(
             || vec![0.0; neurons.len()],
             |sums: &mut Vec<f64>, term, tile, scratch| {
                 let u = u.map(|u| u.values_at(term, tile, scratch));
                 let columns = term.curvature_columns(tile, u.as_deref(), &mut scratch.workspace)?;
-                for (sum, neuron) in sums.iter_mut().zip(neurons.iter()) {
+                for (sum, neuron) in sums.iter_mut().zip(neurons) {
                     *sum += self.square_at_tile(neuron, term, tile, &columns, &mut scratch.t);
                 }
                 Ok(())

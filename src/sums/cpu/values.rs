@@ -62,7 +62,11 @@ impl CpuSums {
                 rows.extend(term.embed_at(tile, u.as_deref(), &jets, &mut scratch.workspace)?);
                 Ok(())
             },
-            |total, rows| total.extend(rows),
+            |total, rows| {
+                // As long as it will be: the projection keeps it.
+                total.reserve_exact(self.values_length() - total.len());
+                total.extend(rows);
+            },
         )
     }
 

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 /// Points per block of the pass. All tables together are far larger than any cache and go through it
 /// once per block; sorted by bin, thousands of points share a row of a table while it is there.
-const BLOCK: usize = 64 * TILE;
+const PASS_BLOCK: usize = 64 * TILE;
 
 /// The sums of a pass are saved at most this many times on the way.
 const MAX_SAVINGS: usize = 8;
@@ -102,6 +102,22 @@ impl MomentTables {
             .fold(0, usize::saturating_add)
     }
 
+    /// The memory of tables as a pass makes them, and of those kept in [single
+    /// precision](Self::to_single_precision), in bytes.
+    pub fn bytes_held(power: usize, axes: &[AxisBins]) -> (usize, usize) {
+        let double = Self::bytes(power, axes);
+        // Half the digits, and no padding.
+        let single = double / (2 * row_width(power)) * (power + 1);
+        (double, single)
+    }
+
+    /// The memory of a block of a pass over a term's points, in bytes.
+    pub fn pass_bytes(term: &Term) -> usize {
+        let (d, columns) = (term.points.dimension(), term.layout().columns());
+        let sorted = size_of::<(u32, u32, f64)>() * (d - 1);
+        PASS_BLOCK.min(term.points.len()) * (size_of::<u32>() * d + 8 * columns + sorted)
+    }
+
     /// Whether a term has the form that tables can hold: value and first derivatives along the axes.
     pub fn fits(term: &Term) -> bool {
         roles(term).is_some()
@@ -127,8 +143,8 @@ impl MomentTables {
             .unwrap_or(0);
         let mut saved = done;
         let length = match &device {
-            Some(device) => device.block_length().min(BLOCK),
-            None => BLOCK,
+            Some(device) => device.block_length().min(PASS_BLOCK),
+            None => PASS_BLOCK,
         };
         let mut block = Block::default();
         while done < count {

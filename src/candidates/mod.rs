@@ -1,4 +1,10 @@
-//! The neurons that a search looks at.
+//! The neurons to choose from: the dictionary, and what of it a step looks at.
+
+mod dictionary;
+mod grid;
+
+pub use dictionary::{Dictionary, DirectionKind};
+pub use grid::{DEFAULT_OFFSETS, Draw, axis_bins, grid, is_fixed, resolution};
 
 use crate::network::Neuron;
 use std::ops::Range;
@@ -120,6 +126,16 @@ impl AxisBins {
     pub fn edge(&self, bin: usize) -> f64 {
         self.low + bin as f64 * self.step
     }
+}
+
+/// How finely neurons are told apart: what is smaller than a cell of the quadrature is not worth
+/// knowing, and an argmax that knows it chooses quadrature errors.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Resolution {
+    /// Between two offsets.
+    pub offset: f64,
+    /// Between two components of ω.
+    pub angle: f64,
 }
 
 /// What to score.

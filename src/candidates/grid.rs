@@ -1,11 +1,8 @@
 //! Which neurons a step looks at.
 
-use crate::candidates::{AxisBins, Grid, Knots, Line};
+use super::{AxisBins, Dictionary, DirectionKind, Grid, Knots, Line, Resolution};
 use crate::domain::Domain;
-use crate::greedy::Selection;
 use crate::points::{Halton, Rule, philox_uniforms};
-use crate::problem::{Dictionary, DirectionKind, Problem};
-use crate::refine::Resolution;
 use std::f64::consts::PI;
 
 /// Above two dimensions: steps per mean distance of the points, and the least across the domain.
@@ -18,20 +15,22 @@ const FAR_STEPS: usize = 16;
 /// Steps across the domain where neither the problem nor the mesh says how many.
 pub const DEFAULT_OFFSETS: usize = 1024;
 
-/// The grid of directions × offsets of a dictionary. `draw` numbers the random draws: a dictionary
-/// whose directions are drawn at random gives other ones for every step.
-///
-/// With `pool` the directions above two dimensions are a fixed pool instead, the same in every step.
-pub fn grid(
-    dictionary: &Dictionary,
-    domain: &Domain,
-    rule: &Rule,
-    (seed, draw, pool): (u64, u64, bool),
-) -> Grid {
-    let lines = directions(dictionary, domain.dimension(), seed, (draw, pool))
+/// Which directions to take of a dictionary that has more than a step can look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draw {
+    /// Fixes every random number.
+    pub seed: u64,
+    /// The step, numbered from 0, whose random directions are other ones than those of the rest; none where all
+    /// steps have the same: on the sphere a pool that covers it evenly.
+    pub step: Option<u64>,
+}
+
+/// The grid of directions × offsets of a dictionary.
+pub fn grid(dictionary: &Dictionary, domain: &Domain, rule: &Rule, draw: Draw) -> Grid {
+    let lines = directions(dictionary, domain.dimension(), draw)
         .into_iter()
         .map(|omega| {
-            let knots = knots(dictionary, domain, rule, &omega, pool);
+            let knots = knots(dictionary, domain, rule, &omega, draw.step.is_none());
             Line { omega, knots }
         })
         .collect();
@@ -39,24 +38,8 @@ pub fn grid(
     Grid::new(lines, mirrored)
 }
 
-/// The grid of a problem's step.
-pub fn problem_grid(problem: &Problem, draw: u64) -> Grid {
-    let pool = problem.settings.selection == Selection::Decrease;
-    let draws = (problem.settings.seed, draw, pool);
-    grid(
-        &problem.dictionary,
-        &problem.domain,
-        &problem.quadrature.rule,
-        draws,
-    )
-}
-
-/// Whether a problem's grid is the same in every step.
-pub fn is_fixed(problem: &Problem) -> bool {
-    let (dictionary, dimension) = (&problem.dictionary, problem.dimension());
-    if problem.settings.selection == Selection::Decrease {
-        return true;
-    }
+/// Whether a dictionary's grid is the same in every step, whichever is drawn.
+pub fn is_fixed(dictionary: &Dictionary, dimension: usize) -> bool {
     match dictionary.directions {
         DirectionKind::Axes | DirectionKind::Pairs => true,
         DirectionKind::Sphere => dimension <= 2,
@@ -64,13 +47,9 @@ pub fn is_fixed(problem: &Problem) -> bool {
     }
 }
 
-fn directions(
-    dictionary: &Dictionary,
-    dimension: usize,
-    seed: u64,
-    (draw, pool): (u64, bool),
-) -> Vec<Vec<f64>> {
+fn directions(dictionary: &Dictionary, dimension: usize, draw: Draw) -> Vec<Vec<f64>> {
     let count = dictionary.candidates;
+    let number = |j: usize| draw.step.unwrap_or(0) * count as u64 + j as u64;
     match dictionary.directions {
         DirectionKind::Axes => axes(dimension),
         DirectionKind::Pairs => planes(dimension, count),
@@ -82,17 +61,17 @@ fn directions(
                 vec![angle.cos(), angle.sin()]
             })
             .collect(),
-        DirectionKind::Sphere if pool => direction_pool(dimension, count),
+        DirectionKind::Sphere if draw.step.is_none() => direction_pool(dimension, count),
         DirectionKind::Sphere => (0..count)
             .map(|j| {
-                let s = philox_uniforms(seed, 1, draw * count as u64 + j as u64, dimension);
+                let s = philox_uniforms(draw.seed, 1, number(j), dimension);
                 crate::points::unit_vector(&s, dimension)
             })
             .collect(),
         DirectionKind::Box => (0..count)
             .map(|j| {
                 let [low, high] = dictionary.weights;
-                philox_uniforms(seed, 2, draw * count as u64 + j as u64, dimension)
+                philox_uniforms(draw.seed, 2, number(j), dimension)
                     .into_iter()
                     .map(|s| low + (high - low) * s)
                     .collect()

@@ -60,7 +60,7 @@ impl Precision {
 
 /// What the generated block of constants says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ProgramSpec {
+pub struct ShaderSpec {
     /// The numbers.
     pub precision: Precision,
     /// d.
@@ -104,7 +104,7 @@ params! {
 
 /// A stage: a file in `shaders/` and its entry point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Program {
+pub enum Shader {
     /// Adds neurons to the jets.
     Jets,
     /// Jets to channels.
@@ -117,39 +117,39 @@ pub enum Program {
     Refine,
 }
 
-impl Program {
+impl Shader {
     /// All stages.
-    pub const ALL: [Program; 5] = [
-        Program::Jets,
-        Program::Channels,
-        Program::Risk,
-        Program::Score,
-        Program::Refine,
+    pub const ALL: [Shader; 5] = [
+        Shader::Jets,
+        Shader::Channels,
+        Shader::Risk,
+        Shader::Score,
+        Shader::Refine,
     ];
 
     fn source(self) -> &'static str {
         match self {
-            Program::Jets => include_str!("../../shaders/jets.wgsl"),
-            Program::Channels => include_str!("../../shaders/channels.wgsl"),
-            Program::Risk => include_str!("../../shaders/risk.wgsl"),
-            Program::Score => include_str!("../../shaders/score.wgsl"),
-            Program::Refine => include_str!("../../shaders/refine.wgsl"),
+            Shader::Jets => include_str!("../../shaders/jets.wgsl"),
+            Shader::Channels => include_str!("../../shaders/channels.wgsl"),
+            Shader::Risk => include_str!("../../shaders/risk.wgsl"),
+            Shader::Score => include_str!("../../shaders/score.wgsl"),
+            Shader::Refine => include_str!("../../shaders/refine.wgsl"),
         }
     }
 
     /// The entry point.
     pub fn entry(self) -> &'static str {
         match self {
-            Program::Jets => "jets_main",
-            Program::Channels => "channels_main",
-            Program::Risk => "risk_main",
-            Program::Score => "score_main",
-            Program::Refine => "refine_main",
+            Shader::Jets => "jets_main",
+            Shader::Channels => "channels_main",
+            Shader::Risk => "risk_main",
+            Shader::Score => "score_main",
+            Shader::Refine => "refine_main",
         }
     }
 
     /// The whole WGSL text: constants, activation, stage.
-    pub fn wgsl(self, spec: &ProgramSpec) -> String {
+    pub fn wgsl(self, spec: &ShaderSpec) -> String {
         format!(
             "{}\n{}\n{}",
             spec.constants(),
@@ -159,8 +159,8 @@ impl Program {
     }
 }
 
-impl ProgramSpec {
-    /// How many sums [`Program::Refine`] makes per neuron and symbol.
+impl ShaderSpec {
+    /// How many sums [`Shader::Refine`] makes per neuron and symbol.
     pub fn refine_sums(&self) -> usize {
         2 + self.dimension
     }
