@@ -9,7 +9,7 @@ use std::f64::consts::PI;
 const OFFSETS_PER_DISTANCE: f64 = 4.0;
 const FEWEST_OFFSETS: usize = 32;
 /// The part of that distance which refinement tells apart.
-const REFINED_PART: f64 = 1.0 / 64.0;
+const REFINED_PART: f64 = 1.0 / 1024.0;
 /// Steps across a bias range that the domain cannot be reached from.
 const FAR_STEPS: usize = 16;
 /// Steps across the domain where neither the problem nor the mesh says how many.

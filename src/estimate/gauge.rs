@@ -215,7 +215,7 @@ impl<'a> Gauge<'a> {
                 let mut jets = evaluator.jets(&term.symbols, &tile.tile, scratch);
                 term.gradient(tile, &mut jets, workspace)?;
                 let stiffness = term.weighted_columns(tile);
-                Ok(self.missed(term, tile, &jets, (&stiffness, &quadratic)))
+                Ok(self.missed(term, tile, &jets, (&stiffness, quadratic)))
             })?;
             for [missed, held, part] in parts {
                 squares += missed;

@@ -144,7 +144,7 @@ pub fn estimate(
     if problem.formulation == Formulation::Energy {
         add_penalty(problem, &gauge, network, &mut errors, &mut estimate)?;
         add_noise(problem, &gauge, network, &changes, &mut errors, &mut estimate)?;
-        add_probes(&gauge, network, size.energy, &mut errors)?;
+        add_probes(&gauge, network, size, &mut errors)?;
     }
     let relative = |error: f64, size: f64| error / error.hypot(size).max(f64::MIN_POSITIVE);
     estimate.l2 = errors.l2;
@@ -389,13 +389,19 @@ fn share_of_training(problem: &Problem, estimation: f64) -> Option<f64> {
     Some(variances.0 / (variances.0 + variances.1))
 }
 
-/// What functions that no neuron makes find: |⟨∇L(u_n), v⟩| / ‖v‖ is at most the error.
-fn add_probes(gauge: &Gauge, network: &Network, size: f64, errors: &mut Sizes) -> Result<(), SolveError> {
+/// What functions that no neuron makes find: |⟨∇L(u_n), v⟩| / ‖v‖ is at most the error, and ⟨∇L(u_n), v⟩ v / ‖v‖²
+/// the part of the error along v. Beside a stiff penalty that part may be all of the error inside and nearly
+/// nothing of the energy.
+fn add_probes(gauge: &Gauge, network: &Network, size: Sizes, errors: &mut Sizes) -> Result<(), SolveError> {
     for (pairing, l2) in gauge.along_probes(network)? {
         let bound = pairing.slope.abs() / pairing.square.sqrt();
-        if bound.is_finite() && bound > errors.energy.max(PROBED * size) {
+        if bound.is_finite() && bound > errors.energy.max(PROBED * size.energy) {
             errors.energy = bound;
-            errors.l2 = errors.l2.max(pairing.slope.abs() / pairing.square * l2);
+        }
+        let part = pairing.slope.abs() / pairing.square * l2;
+        if part.is_finite() && part > errors.l2.max(PROBED * size.l2) {
+            errors.l2 = part;
+            errors.h1 = errors.h1.max(part);
         }
     }
     Ok(())

@@ -3,7 +3,6 @@
 use super::Estimate;
 use crate::greedy::Stopped;
 use crate::problem::{Formulation, Problem};
-use crate::report::Row;
 
 /// An error of this part of the solution, or a residual of this part of the data, and a result carries nothing.
 const USELESS_ERROR: f64 = 0.5;
@@ -23,17 +22,17 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Judges a run by its last row and its estimate.
+    /// Judges a run by its estimate and its last losses, on the training points and on independent ones.
     pub fn of(
         problem: &Problem,
         estimate: &Estimate,
         (neurons, stopped): (usize, Stopped),
-        last: Option<&Row>,
+        losses: Option<(f64, f64)>,
     ) -> Self {
         let useless = useless(estimate);
         let limits = [
             ended_early(problem, neurons, stopped),
-            gap(problem, last),
+            gap(problem, losses),
             penalty(problem, estimate),
         ];
         Self {
@@ -75,9 +74,9 @@ fn ended_early(problem: &Problem, neurons: usize, stopped: Stopped) -> Option<St
     })
 }
 
-fn gap(problem: &Problem, last: Option<&Row>) -> Option<String> {
-    let row = last.filter(|_| problem.formulation != Formulation::Energy)?;
-    let times = row.validation_loss? / row.loss;
+fn gap(problem: &Problem, losses: Option<(f64, f64)>) -> Option<String> {
+    let (training, validation) = losses.filter(|_| problem.formulation != Formulation::Energy)?;
+    let times = validation / training;
     (times > GAP).then(|| {
         format!(
             "the loss on independent points is {times:.0} times that on the training points: the network fits the \

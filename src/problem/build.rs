@@ -185,7 +185,7 @@ impl<'a> Builder<'a> {
                 "the name becomes a directory: it must not be empty, start with a dot or contain slashes",
             ));
         }
-        let settings = self.settings(file, overrides)?;
+        let mut settings = self.settings(file, overrides)?;
         let quadrature = self.quadrature(&file.quadrature, overrides, (settings.neurons, settings.seed))?;
         let equation = &file.equation;
         let exact = self.optional("equation.exact", equation.exact.as_ref(), Names::Coordinates)?;
@@ -230,7 +230,8 @@ impl<'a> Builder<'a> {
             .filter(|conditions| conditions.tables.is_empty())
             .map(|conditions| conditions.face)
             .collect();
-        let dictionary = self.dictionary(file)?;
+        settings.selection = self.selection(file, !penalties.is_empty())?;
+        let dictionary = self.dictionary(file, settings.selection)?;
         self.require_smoothness(file, &dictionary, &terms, &penalties, order)?;
         if settings.algorithm == Algorithm::Rga && settings.radius.is_none() {
             return Err(self.source.error(

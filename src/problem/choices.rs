@@ -19,7 +19,7 @@ use toml::Spanned;
 const BOX_OFFSETS: usize = 40;
 
 impl Builder<'_> {
-    pub(super) fn dictionary(&mut self, file: &File) -> Built<Dictionary> {
+    pub(super) fn dictionary(&mut self, file: &File, selection: Selection) -> Built<Dictionary> {
         let source = &self.source;
         let given = &file.dictionary;
         let activation = Activation::from_name(given.activation.get_ref()).ok_or_else(|| {
@@ -69,7 +69,7 @@ impl Builder<'_> {
         let follows_weights = directions == DirectionKind::Box && given.bias.is_none();
         let offsets = offsets.or(follows_weights.then_some(BOX_OFFSETS));
         // A pool of directions that stays is only where the climb begins.
-        let refines = self.dimension > 2 && self.selection(file)? == Selection::Decrease;
+        let refines = self.dimension > 2 && selection == Selection::Decrease;
         let default_candidates = if self.dimension <= 2 { 100 } else { 256 };
         Ok(Dictionary {
             activation,
@@ -343,15 +343,17 @@ impl Builder<'_> {
             step: given.step,
             guard: given.guard,
             projection: given.projection,
-            selection: self.selection(file)?,
+            // Whether there are penalties is known later.
+            selection: Selection::Slope,
         })
     }
 }
 
 impl Builder<'_> {
     /// By what neurons are chosen. In one dimension the slope is as good once splines are in their asymptotic
-    /// range, and keeps more digits; above, the decrease was up to seven times more accurate.
-    fn selection(&self, file: &File) -> Built<Selection> {
+    /// range, and keeps more digits; above, the decrease was up to seven times more accurate, unless a stiff
+    /// penalty lets no neuron gain anything by itself.
+    pub(super) fn selection(&self, file: &File, penalised: bool) -> Built<Selection> {
         let given = &file.solver;
         let relaxed = given
             .algorithm
@@ -374,7 +376,7 @@ impl Builder<'_> {
                 .help("leave it out, or take algorithm = \"oga\"")),
             Some((SelectionKind::Decrease, _)) => Ok(Selection::Decrease),
             Some((SelectionKind::Slope, _)) => Ok(Selection::Slope),
-            _ if relaxed || drawn || self.dimension == 1 => Ok(Selection::Slope),
+            _ if relaxed || drawn || penalised || self.dimension == 1 => Ok(Selection::Slope),
             _ => Ok(Selection::Decrease),
         }
     }

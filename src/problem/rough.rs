@@ -11,6 +11,8 @@ use crate::expression::{Function, MultiIndex, Node, NodeId, Program};
 use crate::loss::{Density, TermSpec};
 use crate::points::{PointSet, Rule, Tile};
 
+/// A sample of a function that touches zero near by is at most this part of the largest.
+const TOUCHING: f64 = 0.1;
 /// Points looked at along a line.
 const SAMPLES: usize = 160;
 /// Lines along each axis.
@@ -214,8 +216,10 @@ impl Line {
                 if before * after < 0.0 {
                     places.push(bisect(&value, sample(k - 1), sample(k)));
                 } else if k + 1 < SAMPLES
-                    && after.abs() <= before.abs()
+                    // A function that is the same all along has no minimum, and one far from zero does not touch it.
+                    && after.abs() < before.abs()
                     && after.abs() <= values[k + 1][f].abs()
+                    && after.abs() <= TOUCHING * largest
                 {
                     let lowest = lowest(&|place| value(place).abs(), sample(k - 1), sample(k + 1));
                     if value(lowest).abs() <= 1e-9 * largest {
