@@ -5,6 +5,10 @@ use crate::greedy::Stopped;
 use crate::norms::Errors;
 use serde::{Deserialize, Deserializer, Serialize};
 
+fn slope() -> String {
+    "slope".to_string()
+}
+
 /// The figures after n neurons.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -218,6 +222,9 @@ pub struct Report {
     pub version: String,
     /// `oga` or `rga`.
     pub algorithm: String,
+    /// By what neurons were chosen: `slope` or `decrease`. Results from before there was a choice have the slope.
+    #[serde(default = "slope")]
+    pub selection: String,
     /// `cpu` or `gpu`.
     pub backend: String,
     /// The GPU's name.

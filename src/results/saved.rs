@@ -146,6 +146,7 @@ impl SavedRun {
             problem: problem.name.clone(),
             version: checkpoint.version.clone(),
             algorithm: problem.settings.algorithm.name().to_string(),
+            selection: problem.settings.selection.name().to_string(),
             backend: checkpoint.place.backend.clone(),
             adapter: checkpoint.place.adapter.clone(),
             precision: checkpoint.place.precision.clone(),

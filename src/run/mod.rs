@@ -201,6 +201,7 @@ pub fn run(
         problem: problem.name.clone(),
         version: env!("CARGO_PKG_VERSION").to_string(),
         algorithm: problem.settings.algorithm.name().to_string(),
+        selection: problem.settings.selection.name().to_string(),
         backend: place.backend.to_string(),
         adapter: place.adapter,
         precision: place.precision.to_string(),
