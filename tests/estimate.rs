@@ -135,3 +135,32 @@ fn a_run_that_stops_short_is_told() {
     assert!(report.neurons < 16);
     warned(&report, "stopped at");
 }
+
+/// Neurons along the axes cannot make a product: no comparison of networks sees it, functions of other shapes do.
+#[test]
+fn what_the_dictionary_cannot_make_is_seen() {
+    let text = "name = \"axes\"\n[domain]\ndimension = 2\n[equation]\ndiffusion = \"1\"\nreaction = \"1\"\n\
+                source = \"(1 + pi^2)*cos(pi*x) + (1 + 2*pi^2)*cos(pi*x)*cos(pi*y)\"\n[boundary]\ncondition = \"neumann\"\n\
+                [dictionary]\nactivation = \"relu^2\"\ndirections = \"axes\"\n[quadrature]\nrule = \"gauss\"\ncells = 32\n\
+                [solver]\nneurons = 24\n";
+    let report = solved(text, &Overrides::default());
+    let estimate = report.estimate.clone().unwrap();
+    // ‖cos πx cos πy‖ = ½.
+    assert!((0.2..1.5).contains(&estimate.l2), "{estimate:?}");
+    assert!(!report.usable, "{:?}", report.warnings);
+}
+
+/// An error against `exact` that the estimate does not see is told.
+#[test]
+fn a_measured_error_that_contradicts_the_estimate_is_told() {
+    let text = "name = \"other\"\n[domain]\ndimension = 1\n[equation]\ndiffusion = \"1\"\nreaction = \"1\"\nsource = \"5\"\n\
+                exact = \"cos(pi*x)\"\n[boundary]\ncondition = \"neumann\"\nvalue = \"0\"\n[dictionary]\nactivation = \"relu^2\"\n\
+                [quadrature]\nrule = \"gauss\"\ncells = 100\n[solver]\nneurons = 16\n";
+    let report = solved(text, &Overrides::default());
+    assert!(!report.usable, "{:?} {:?}", report.estimate, report.warnings);
+    let told = report
+        .warnings
+        .iter()
+        .any(|warning| warning.contains("should not be used"));
+    assert!(told, "{:?}", report.warnings);
+}

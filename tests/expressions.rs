@@ -225,3 +225,11 @@ fn long_chains_keep_their_value() {
         assert_eq!(value(&format!("3{product}")), expected, "{length} factors");
     }
 }
+
+/// A constant that is no number stays one, to be met where it is evaluated.
+#[test]
+fn nothing_divided_by_nothing_is_not_nothing() {
+    assert!(value("0/0", &[1.0]).is_nan());
+    assert!(value("(0/0)*x", &[1.0]).is_nan());
+    assert_eq!(value("0/x", &[2.0]), 0.0);
+}

@@ -39,11 +39,14 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
     if !arguments.no_report {
         write_page(&directory)?;
     }
-    if !arguments.quiet {
+    // That a result should not be used is said in any case.
+    if !arguments.quiet || !report.usable {
         report
             .warnings
             .iter()
             .for_each(|warning| tell!("warning: {warning}"));
+    }
+    if !arguments.quiet {
         let page = match arguments.no_report {
             true => String::new(),
             false => format!("; open {}", directory.join(PAGE).display()),

@@ -32,6 +32,9 @@ pub struct Estimate {
     /// ‖u − u_n‖ in the energy norm, for an energy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<f64>,
+    /// ‖u_n‖ in L².
+    #[serde(default)]
+    pub norm_l2: f64,
     /// `l2` as a part of the solution's norm ‖u‖, as far as it is known.
     pub relative_l2: f64,
     /// `h1` as a part of the solution's norm.
@@ -148,6 +151,7 @@ pub fn estimate(
     }
     let relative = |error: f64, size: f64| error / error.hypot(size).max(f64::MIN_POSITIVE);
     estimate.l2 = errors.l2;
+    estimate.norm_l2 = size.l2;
     estimate.h1 = errors.h1;
     estimate.relative_l2 = relative(errors.l2, size.l2);
     estimate.relative_h1 = relative(errors.h1, size.h1);

@@ -5,15 +5,17 @@
 //! dimensions is no sum of a few ridges) other functions tell.
 
 use crate::domain::{Domain, Face, Region};
-use crate::expression::{Graph, NodeId};
+use crate::expression::{Function, Graph, NodeId};
 use crate::loss::{Density, TermSpec};
 use crate::problem::Problem;
 
-/// How many coordinates a bubble is multiplied by.
+/// How many coordinates a bubble is multiplied by …
 const COORDINATES: usize = 2;
+/// … and from how many waves are made.
+const WAVES: usize = 3;
 
-/// b, and b times each of the first coordinates about the centre, where the bubble b is zero wherever the
-/// boundary is held.
+/// b, and b times each of the first coordinates about the centre and times waves along one and two of them,
+/// where the bubble b is zero wherever the boundary is held.
 pub(super) fn functions(problem: &Problem, graph: &mut Graph, specs: &[TermSpec]) -> Vec<NodeId> {
     let mut bubble = graph.number(1.0);
     for face in held_faces(graph, specs) {
@@ -29,7 +31,32 @@ pub(super) fn functions(problem: &Problem, graph: &mut Graph, specs: &[TermSpec]
         let x = graph.subtract(x, center);
         functions.push(graph.multiply(bubble, x));
     }
+    let waves = waves(problem, graph);
+    functions.extend(waves.into_iter().map(|wave| graph.multiply(bubble, wave)));
     functions
+}
+
+/// cos πs and cos 2πs of the first coordinates, s from 0 to 1 across the domain, and products of two cos πs.
+fn waves(problem: &Problem, graph: &mut Graph) -> Vec<NodeId> {
+    let (mut long, mut short) = (Vec::new(), Vec::new());
+    for axis in 0..problem.dimension().min(WAVES) {
+        let (low, high) = problem.domain.side(axis);
+        let (x, low) = (graph.coordinate(axis), graph.number(low));
+        let from_low = graph.subtract(x, low);
+        for (waves, turns) in [(&mut long, 1.0), (&mut short, 2.0)] {
+            let factor =
+                graph.number(turns * std::f64::consts::PI / (high - graph.as_number(low).unwrap_or(0.0)));
+            let angle = graph.multiply(factor, from_low);
+            waves.push(graph.apply(Function::Cos, angle));
+        }
+    }
+    let pairs: Vec<(NodeId, NodeId)> = (0..long.len())
+        .flat_map(|i| (i + 1..long.len()).map(move |j| (i, j)))
+        .map(|(i, j)| (long[i], long[j]))
+        .collect();
+    long.append(&mut short);
+    long.extend(pairs.into_iter().map(|(a, b)| graph.multiply(a, b)));
+    long
 }
 
 /// What is zero on a face and positive inside, of the size 1.

@@ -7,6 +7,9 @@ use crate::problem::{Formulation, Problem};
 /// An error of this part of the solution, or a residual of this part of the data, and a result carries nothing.
 const USELESS_ERROR: f64 = 0.5;
 const USELESS_RESIDUAL: f64 = 0.3;
+/// A measured error of this part of the solution is told when it contradicts the estimate by this factor.
+const NOTABLE_ERROR: f64 = 0.02;
+const CONTRADICTION: f64 = 4.0;
 /// The loss on independent points may be so many times that on the training points.
 const GAP: f64 = 10.0;
 /// A penalty limits the error when it makes so much of it.
@@ -22,18 +25,24 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Judges a run by its estimate and its last losses, on the training points and on independent ones.
+    /// Judges a run by its estimate, its last losses, on the training points and on independent ones, and the error
+    /// against a known solution.
     pub fn of(
         problem: &Problem,
         estimate: &Estimate,
         (neurons, stopped): (usize, Stopped),
         losses: Option<(f64, f64)>,
+        measured_l2: Option<f64>,
     ) -> Self {
-        let useless = useless(estimate);
+        let useless = not_finite(estimate)
+            .or_else(|| measured(estimate, measured_l2, USELESS_ERROR))
+            .map(|reason| format!("this result should not be used: {reason}"))
+            .or_else(|| useless(estimate));
         let limits = [
             ended_early(problem, neurons, stopped),
             gap(problem, losses),
             penalty(problem, estimate),
+            measured(estimate, measured_l2, NOTABLE_ERROR).filter(|_| useless.is_none()),
         ];
         Self {
             usable: useless.is_none(),
@@ -56,11 +65,33 @@ fn useless(estimate: &Estimate) -> Option<String> {
         ));
     }
     let error = estimate.relative_energy.unwrap_or(estimate.relative_h1);
+    let error = error.max(estimate.relative_l2);
     (error > USELESS_ERROR).then(|| {
         format!(
             "this result should not be used: its error is estimated at {} % of the solution. Try more neurons or \
              another dictionary",
             percent(error)
+        )
+    })
+}
+
+fn not_finite(estimate: &Estimate) -> Option<String> {
+    let finite = [estimate.l2, estimate.h1, estimate.norm_l2]
+        .iter()
+        .all(|figure| figure.is_finite());
+    (!finite).then(|| "its numbers have left the range of double precision".to_string())
+}
+
+/// An error against `exact` that is at least this part of the solution and far above the estimate: what the
+/// dictionary or the data lack shows in no comparison of networks.
+fn measured(estimate: &Estimate, l2: Option<f64>, part: f64) -> Option<String> {
+    let l2 = l2.filter(|l2| *l2 > CONTRADICTION * estimate.l2)?;
+    let relative = l2 / l2.hypot(estimate.norm_l2);
+    (relative > part).then(|| {
+        format!(
+            "the error measured against `exact`, {l2:.1e} in L2, is far above the estimate, {:.1e}: either the \
+             dictionary cannot make the solution, or `exact` does not solve the equation as given",
+            estimate.l2
         )
     })
 }

@@ -249,8 +249,9 @@ impl Graph {
     pub fn divide(&mut self, a: NodeId, b: NodeId) -> NodeId {
         match (self.as_number(a), self.as_number(b)) {
             (Some(x), Some(y)) if y != 0.0 => self.number(x / y),
-            (Some(0.0), _) => a,
+            (Some(0.0), None) => a,
             (_, Some(1.0)) => a,
+            // 0/0 stays as it is, to be met where it is evaluated.
             _ => self.intern(Node::Divide(a, b)),
         }
     }

@@ -272,7 +272,7 @@ fn clear(directory: &Path) -> io::Result<()> {
 /// leaves nothing of the kind. What cannot be read may have.
 fn holds_a_result(directory: &Path) -> bool {
     let checkpoint = directory.join(CHECKPOINT);
-    [RESULT, NETWORK, TABLES]
+    [RESULT, NETWORK, TABLES, PAGE]
         .iter()
         .any(|name| directory.join(name).exists())
         || !history::read(&directory.join(HISTORY)).is_empty()

@@ -186,9 +186,10 @@ pub fn run(
     let estimate = crate::estimate::estimate(problem, &outcome.network, &snapshots)?;
     let ended = (outcome.network.len(), outcome.stopped);
     let losses = rows.last().and_then(|row| Some((row.loss, row.validation_loss?)));
+    let measured = rows.last().and_then(|row| row.l2);
     let verdict = estimate
         .as_ref()
-        .map(|estimate| Verdict::of(problem, estimate, ended, losses));
+        .map(|estimate| Verdict::of(problem, estimate, ended, losses, measured));
     let timings = outcome.timings;
     let mut warnings = problem.warnings.clone();
     warnings.extend(nothing_found);
