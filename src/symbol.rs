@@ -30,6 +30,14 @@ impl Symbol {
         Self::new(vec![(1.0, MultiIndex::new(coordinates))])
     }
 
+    /// The derivative of order m of a ridge function's profile by itself: p = 1 for every ω.
+    pub(crate) fn of_profile(order: usize) -> Self {
+        Self {
+            order,
+            terms: vec![(1.0, MultiIndex::default())],
+        }
+    }
+
     /// m, the order of the operator.
     pub fn order(&self) -> usize {
         self.order

@@ -15,8 +15,8 @@ use crate::loss::Loss;
 use crate::network::{Network, Neuron};
 use crate::ridge::LocalScore;
 use crate::sums::{
-    Accuracy, CpuField, CpuOptions, CpuRho, CpuSums, CurvatureRoot, Field, PointValues, PrecisionChoice, Rho,
-    Scores, Slopes, Sums, SumsReport,
+    Accuracy, CpuField, CpuOptions, CpuRho, CpuSums, CurvatureRoot, Field, PointValues, PrecisionChoice,
+    Remainders, Rho, Scores, Slopes, Sums, SumsReport,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -183,6 +183,10 @@ impl Sums for GpuSums {
     fn values(&self) -> Option<&dyn PointValues> {
         let quadratic = self.device.loss().is_quadratic();
         quadratic.then_some(self as &dyn PointValues)
+    }
+
+    fn remainders(&self) -> Option<&dyn Remainders> {
+        self.cpu().ok()?.remainders()
     }
 
     fn report(&self) -> SumsReport {

@@ -485,7 +485,7 @@ impl DeviceTerm {
             .zip(neurons)
             .zip(totals.chunks(symbols * per_symbol))
         {
-            score.add(&self.term.symbols, neuron, sums);
+            score.add_by_symbol(&self.term.symbols, neuron, sums);
         }
         Ok(())
     }

@@ -41,19 +41,17 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// The candidates at u = 0. `validation` has a second opinion on their norms.
+    /// The candidates at u = 0, with the gradient there. `validation` has a second opinion on their norms.
     pub(super) fn new(
         sums: &dyn Sums,
         validation: Option<&dyn Sums>,
         grid: &Grid,
-        dimension: usize,
+        (zero, gradient): (&Network, &dyn Rho),
     ) -> Result<Self, SolveError> {
-        let zero = Network::zero(sums.activation(), dimension);
-        let field = sums.at(&zero)?;
-        let squares = field.squares(Candidates::Grid(grid))?;
+        let squares = sums.at(zero)?.squares(Candidates::Grid(grid))?;
         let known = match validation {
             Some(validation) => {
-                let others = validation.at(&zero)?.squares(Candidates::Grid(grid))?;
+                let others = validation.at(zero)?.squares(Candidates::Grid(grid))?;
                 let pairs = squares.iter().zip(others);
                 pairs.map(|(&square, other)| is_known(square, other)).collect()
             }
@@ -66,7 +64,7 @@ impl Board {
             known,
             neurons: 0,
         };
-        board.refresh(&*field.gradient()?, grid)?;
+        board.refresh(gradient, grid)?;
         Ok(board)
     }
 
@@ -145,28 +143,20 @@ impl DecreaseLandscape<'_, '_> {
             false => 0.0,
         }))
     }
+}
 
-    fn slope(&self, g: &Neuron, score: &LocalScore) -> Result<LocalScore, SolveError> {
-        let nothing = LocalScore {
-            value: 0.0,
-            gradient: vec![0.0; score.gradient.len()],
-        };
-        let Some((square, rho)) = self.projection.remainder(self.neurons, g)? else {
-            return Ok(nothing);
-        };
-        let Some(slopes) = rho.slopes().filter(|_| square > 0.0) else {
-            return Ok(nothing);
-        };
-        // d(s r^(−½)) = r^(−½) (ds − ½ s dr / r), and dr = 2⟨∇²L P⊥g, dg⟩.
-        let of_square = &slopes.slopes_at(std::slice::from_ref(g))?[0].gradient;
-        let root = square.sqrt();
-        let pairs = score.gradient.iter().zip(of_square);
-        Ok(LocalScore {
-            value: score.value / root,
-            gradient: pairs
-                .map(|(ds, half)| (ds - score.value * half / square) / root)
-                .collect(),
-        })
+/// s r^(−½) with its slopes, from a score s and a square r with half its slopes:
+/// d(s r^(−½)) = r^(−½) (ds − ½ s dr / r).
+fn quotient(score: &LocalScore, square: &LocalScore) -> LocalScore {
+    if square.value <= 0.0 {
+        return LocalScore::zero(score.gradient.len() - 1);
+    }
+    let root = square.value.sqrt();
+    let part = score.value / square.value;
+    let pairs = score.gradient.iter().zip(&square.gradient);
+    LocalScore {
+        value: score.value / root,
+        gradient: pairs.map(|(ds, half)| (ds - part * half) / root).collect(),
     }
 }
 
@@ -179,8 +169,17 @@ impl Landscape for DecreaseLandscape<'_, '_> {
 
     fn slopes(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
         let scores = self.slopes.slopes_at(neurons)?;
-        let pairs = neurons.iter().zip(&scores);
-        pairs.map(|(g, score)| self.slope(g, score)).collect()
+        let Some(squares) = self.projection.remainders(self.neurons, neurons)? else {
+            return Ok(scores
+                .iter()
+                .map(|score| LocalScore::zero(score.gradient.len() - 1))
+                .collect());
+        };
+        Ok(scores
+            .iter()
+            .zip(&squares)
+            .map(|(score, square)| quotient(score, square))
+            .collect())
     }
 }
 
@@ -275,9 +274,10 @@ mod tests {
             let loss = problem.loss(12, Purpose::Training).unwrap();
             let sums = CpuSums::new(loss, problem.dictionary.activation, CpuOptions::default()).unwrap();
             let grid = problem.grid(0);
-            let mut board = Board::new(&sums, None, &grid, 2).unwrap();
             let mut projection = Projection::cholesky(&sums);
             let mut u = Network::zero(problem.dictionary.activation, 2);
+            let gradient = sums.gradient(&u).unwrap();
+            let mut board = Board::new(&sums, None, &grid, (&u, &*gradient)).unwrap();
             for _ in 0..12 {
                 let (scores, weights) = (board.scores().to_vec(), board.weights());
                 let gradient = sums.gradient(&u).unwrap();

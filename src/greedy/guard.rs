@@ -2,7 +2,8 @@
 
 use crate::error::SolveError;
 use crate::network::Network;
-use crate::sums::Sums;
+use crate::sums::{Rho, Sums};
+use crate::vector::dot;
 use std::time::{Duration, Instant};
 
 /// The loss on the validation points may rise by this part of its size: rounding.
@@ -22,7 +23,20 @@ const FIRM: f64 = 0.05;
 pub(super) struct Guard<'a> {
     validation: Option<&'a dyn Sums>,
     pub(super) state: GuardState,
+    /// What it foresees with, where gradients are anchored.
+    foresight: Option<Foresight<'a>>,
     pub(super) time: Duration,
+}
+
+/// The gradient on the validation points at an anchor u₀. With it and the Gram matrix G of the inner products the
+/// loss there is known to second order: ⟨∇L_V(u₀), u − u₀⟩ + ½ (a − a₀)ᵀ G (a − a₀), for the price of one
+/// neuron's score.
+struct Foresight<'a> {
+    gradient: Box<dyn Rho + 'a>,
+    /// a₀.
+    coefficients: Vec<f64>,
+    /// ⟨∇L_V(u₀), g⟩ of the neurons, those of u₀ first.
+    scores: Vec<f64>,
 }
 
 /// What the guard remembers.
@@ -60,6 +74,7 @@ impl<'a> Guard<'a> {
                 interval: 1,
                 since: 0,
             },
+            foresight: None,
             time: Duration::ZERO,
         };
         match start {
@@ -82,6 +97,51 @@ impl<'a> Guard<'a> {
         };
         self.time += started.elapsed();
         Ok(loss)
+    }
+
+    /// Takes the gradient at u, to foresee from there.
+    pub(super) fn anchor(&mut self, u: &Network) -> Result<(), SolveError> {
+        let started = Instant::now();
+        if let Some(validation) = self.validation {
+            let gradient = validation.gradient(u)?;
+            self.foresight = Some(Foresight {
+                scores: gradient.list_scores(&u.neurons)?,
+                coefficients: u.coefficients.clone(),
+                gradient,
+            });
+        }
+        self.time += started.elapsed();
+        Ok(())
+    }
+
+    /// Whether the loss is going to rise by the last neuron of u; the coefficients were `before`. `gram` multiplies
+    /// by the Gram matrix.
+    pub(super) fn foresees_a_rise(
+        &mut self,
+        u: &Network,
+        before: &[f64],
+        gram: impl Fn(&[f64]) -> Vec<f64>,
+    ) -> Result<bool, SolveError> {
+        let started = Instant::now();
+        let (Some(foresight), Some(newest)) = (&mut self.foresight, u.neurons.last()) else {
+            return Ok(false);
+        };
+        foresight.scores.truncate(u.len() - 1);
+        let score = foresight.gradient.list_scores(std::slice::from_ref(newest))?[0];
+        foresight.scores.push(score);
+        let less = |a: &[f64], b: &[f64]| -> Vec<f64> {
+            let at = |values: &[f64], i: usize| values.get(i).copied().unwrap_or(0.0);
+            (0..u.len()).map(|i| at(a, i) - at(b, i)).collect()
+        };
+        let mut slope = gram(&less(before, &foresight.coefficients));
+        slope
+            .iter_mut()
+            .zip(&foresight.scores)
+            .for_each(|(sum, score)| *sum += score);
+        let change = less(&u.coefficients, before);
+        let rise = dot(&slope, &change) + 0.5 * dot(&gram(&change), &change);
+        self.time += started.elapsed();
+        Ok(rise > 0.0)
     }
 
     /// Judges the last neuron of a network that takes `explained` off the training loss; `due` asks for

@@ -1,5 +1,6 @@
 //! The greedy algorithms: one neuron at a time, the one that the gradient of the loss favours most.
 
+mod by_decrease;
 mod decrease;
 mod guard;
 mod orthogonal;
@@ -10,10 +11,11 @@ pub(crate) use decrease::REFRESH;
 pub use guard::GuardState;
 pub(crate) use orthogonal::orthogonalises;
 pub use orthogonal::{OrthogonalParams, orthogonal};
-pub use relaxed::{Losses, RelaxedParams, StepRule, relaxed};
+pub use relaxed::{RelaxedParams, StepRule, relaxed};
 pub use selection::Ranking;
 
 use crate::network::{Network, Neuron};
+use crate::sums::Sums;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -35,6 +37,20 @@ impl Selection {
             Selection::Decrease => "decrease",
         }
     }
+}
+
+/// The losses of a run, each with whatever does its sums.
+#[derive(Clone, Copy)]
+pub struct Losses<'a> {
+    /// The loss that is minimised.
+    pub training: &'a dyn Sums,
+    /// The same loss on fewer points, for the inner products of neurons: then the orthogonal algorithm takes only
+    /// the gradient on all of them, and that only now and then ([`Anchor`](crate::projection::Anchor)).
+    pub curvature: Option<&'a dyn Sums>,
+    /// The same loss on fewer points, which finds the candidates worth a closer look of the relaxed algorithm.
+    pub scout: Option<&'a dyn Sums>,
+    /// Independent points: for the guard, or to report the loss there.
+    pub validation: Option<&'a dyn Sums>,
 }
 
 /// Why a run ended.

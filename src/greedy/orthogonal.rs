@@ -1,14 +1,15 @@
 //! The orthogonal greedy algorithm.
 
-use super::decrease::{Board, DecreaseLandscape, Metric, is_known};
+use super::by_decrease::Anchored;
+use super::decrease::{Board, Metric};
 use super::guard::{Guard, Verdict};
 use super::selection::{Ranking, Scanner};
-use super::{Outcome, Selection, State, Step, Stopped, Timings};
+use super::{Losses, Outcome, Selection, State, Step, Stopped, Timings};
 use crate::candidates::{Grid, Resolution};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::projection::{Addition, Projection, ProjectionKind};
-use crate::refine::{ascend, refine};
+use crate::refine::refine;
 use crate::sums::{Rho, Sums};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -29,7 +30,7 @@ const PARTED: f64 = 1e-12;
 /// A residual is zero to rounding when it is this part of the first.
 const SOLVED: f64 = 1e-14;
 /// Refinement starts from the best neurons of this many directions.
-const REFINED: usize = 4;
+pub(super) const REFINED: usize = 4;
 /// Memory up to which the values at the points are held for the robust projection.
 const ORTHOGONAL_BYTES: usize = 2 << 30;
 /// Work (numbers × neurons) that the robust projection may cost where it is needed from the start …
@@ -74,12 +75,11 @@ pub struct OrthogonalParams<'a> {
 /// the projection sees: without this guard the argmax ends up choosing quadrature errors, and the
 /// better it is solved the sooner.
 pub fn orthogonal<'a>(
-    training: &'a dyn Sums,
-    validation: Option<&'a dyn Sums>,
+    losses: Losses<'a>,
     params: &'a OrthogonalParams<'a>,
     observer: &mut dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError>,
 ) -> Result<Outcome, SolveError> {
-    let mut run = Run::new(training, validation, params)?;
+    let mut run = Run::new(losses, params)?;
     let mut grid = (params.grid)(0);
     if let Some(start) = params.start {
         run.replay(start, &grid)?;
@@ -137,7 +137,7 @@ pub fn orthogonal<'a>(
     })
 }
 
-enum Found {
+pub(super) enum Found {
     Neuron {
         score: f64,
         validation_loss: Option<f64>,
@@ -153,17 +153,22 @@ enum Acceptance {
     Refused,
 }
 
-struct Run<'a> {
-    training: &'a dyn Sums,
-    guard: Guard<'a>,
-    params: &'a OrthogonalParams<'a>,
-    network: Network,
-    projection: Projection<'a>,
+pub(super) struct Run<'a> {
+    /// The loss that is minimised …
+    pub(super) training: &'a dyn Sums,
+    /// … and where the inner products of neurons are taken: there, too, or on fewer points.
+    pub(super) curvature: &'a dyn Sums,
+    pub(super) guard: Guard<'a>,
+    pub(super) params: &'a OrthogonalParams<'a>,
+    pub(super) network: Network,
+    pub(super) projection: Projection<'a>,
     scanner: Scanner,
     /// What the choice by decrease knows of the candidates.
-    board: Option<Board>,
+    pub(super) board: Option<Board>,
     /// Under which inner product, where the loss is not quadratic.
-    metric: Option<Metric>,
+    pub(super) metric: Option<Metric>,
+    /// What was known at the last anchor, where gradients are taken on more points than inner products.
+    pub(super) anchored: Option<Anchored>,
     state: State,
     /// Neurons that are chosen already or depend on those chosen.
     closed: HashSet<Vec<u64>>,
@@ -176,15 +181,15 @@ struct Run<'a> {
     /// Neurons that the guard refused.
     refused: usize,
     warnings: Vec<String>,
-    timings: Timings,
+    pub(super) timings: Timings,
 }
 
 impl<'a> Run<'a> {
-    fn new(
-        training: &'a dyn Sums,
-        validation: Option<&'a dyn Sums>,
-        params: &'a OrthogonalParams<'a>,
-    ) -> Result<Self, SolveError> {
+    fn new(losses: Losses<'a>, params: &'a OrthogonalParams<'a>) -> Result<Self, SolveError> {
+        let Losses {
+            training, validation, ..
+        } = losses;
+        let curvature = losses.curvature.unwrap_or(training);
         let network = Network::zero(training.activation(), params.center.len());
         let loss_of_zero = training.risk(&network)?;
         let guard = Guard::new(validation, &network, params.start.and_then(|start| start.guard))?;
@@ -197,16 +202,22 @@ impl<'a> Run<'a> {
             false => usize::MAX,
         };
         let robust = orthogonalises(params.projection, params.stiff, length, params.neurons);
+        let projection = match training.values() {
+            _ if losses.curvature.is_some() => {
+                Projection::cholesky(curvature).anchored(training, network.dimension)?
+            }
+            _ if !params.quadratic => Projection::newton(training, robust),
+            Some(values) if robust => Projection::orthogonal(training, values),
+            _ => Projection::cholesky(training),
+        };
         Ok(Self {
             training,
+            curvature,
+            anchored: losses.curvature.map(|_| Anchored::default()),
             guard,
             params,
             network,
-            projection: match training.values() {
-                _ if !params.quadratic => Projection::newton(training, robust),
-                Some(values) if robust => Projection::orthogonal(training, values),
-                _ => Projection::cholesky(training),
-            },
+            projection,
             scanner: Scanner::new(),
             board: None,
             metric: None,
@@ -259,88 +270,8 @@ impl<'a> Run<'a> {
         self.take_from(ranking)
     }
 
-    fn step_by_decrease(&mut self, grid: &Grid) -> Result<Found, SolveError> {
-        let started = Instant::now();
-        self.account(grid)?;
-        let Some(board) = &self.board else {
-            return Ok(Found::Nothing(Stopped::NoCandidate));
-        };
-        let center = self.params.center;
-        let mut ranking = Ranking::weighted(grid, board.scores().to_vec(), board.weights(), center);
-        self.timings.argmax += started.elapsed();
-        if let Some(resolution) = self.params.refine.filter(|_| self.params.quadratic) {
-            self.refine_decrease(&mut ranking, resolution)?;
-        }
-        self.take_from(ranking)
-    }
-
-    /// Adds the neurons climbed to from the best of the grid to the candidates, where they are better.
-    fn refine_decrease(&mut self, ranking: &mut Ranking, resolution: Resolution) -> Result<(), SolveError> {
-        let started = Instant::now();
-        let starts = ranking.best_of_lines(REFINED)?;
-        let starts: Vec<Neuron> = starts.into_iter().map(|(neuron, _)| neuron).collect();
-        let gradient = self.projection.gradient(&self.network)?;
-        if let Some(slopes) = gradient.slopes() {
-            let landscape = DecreaseLandscape {
-                gradient: &*gradient,
-                slopes,
-                projection: &self.projection,
-                neurons: &self.network.neurons,
-            };
-            for (neuron, _) in ascend(&landscape, &starts)? {
-                let neuron = resolution.round(&neuron);
-                if !self.knows(&neuron)? {
-                    continue;
-                }
-                let score = gradient.list_scores(std::slice::from_ref(&neuron))?[0];
-                let weight = landscape.weight(&neuron)?;
-                ranking.push_weighted(neuron, score, weight);
-            }
-        }
-        self.timings.refine += started.elapsed();
-        Ok(())
-    }
-
-    /// Whether the points know the neuron's norm.
-    fn knows(&self, neuron: &Neuron) -> Result<bool, SolveError> {
-        let Some(validation) = self.guard.validation() else {
-            return Ok(true);
-        };
-        let itself = std::slice::from_ref(neuron);
-        let square = self.training.gram_column(neuron, itself)?[0];
-        Ok(is_known(square, validation.gram_column(neuron, itself)?[0]))
-    }
-
-    /// Brings what is known of the candidates up to the neurons there are.
-    fn account(&mut self, grid: &Grid) -> Result<(), SolveError> {
-        if self.board.is_none() {
-            let validation = self.guard.validation();
-            self.board = Some(Board::new(
-                self.training,
-                validation,
-                grid,
-                self.network.dimension,
-            )?);
-        }
-        let Some(board) = &mut self.board else {
-            return Ok(());
-        };
-        if !self.params.quadratic {
-            return Metric::account(&mut self.metric, board, self.training, &self.network, grid);
-        }
-        if board.neurons() < self.network.len()
-            && let Some(newest) = self.projection.newest(&self.network.neurons)?
-        {
-            board.absorb(&newest, grid)?;
-            if board.is_due() {
-                board.refresh(&*self.projection.gradient(&self.network)?, grid)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Adds the best candidate that can be added.
-    fn take_from(&mut self, mut ranking: Ranking) -> Result<Found, SolveError> {
+    pub(super) fn take_from(&mut self, mut ranking: Ranking) -> Result<Found, SolveError> {
         let (mut refusals, mut dependent) = (0, 0);
         while let Some((neuron, signed)) = ranking.take_best()? {
             let score = signed.abs();
@@ -402,12 +333,18 @@ impl<'a> Run<'a> {
     fn judge(&mut self) -> Result<Acceptance, SolveError> {
         let n = self.network.len();
         let due = n == self.params.neurons || (self.params.reported)(n);
-        let explained = 0.5 * self.projection.explained();
+        let explained = self.fallen();
+        let gram = |v: &[f64]| self.projection.times_gram(v).unwrap_or_default();
+        if self.guard.foresees_a_rise(&self.network, &self.before, gram)? {
+            self.take_back();
+            self.refused += 1;
+            return Ok(Acceptance::Refused);
+        }
         let verdict = self.guard.judge(&self.network, explained, due)?;
         if let Verdict::Refused = verdict {
             self.take_back();
             self.refused += 1;
-            let explained = 0.5 * self.projection.explained();
+            let explained = self.fallen();
             self.guard.after_refusal(&self.network, explained)?;
         }
         self.state.guard = Some(self.guard.state);
@@ -482,10 +419,22 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// What the neurons took off the loss.
+    fn fallen(&self) -> f64 {
+        let before = self.anchored.as_ref().map_or(0.0, |anchored| anchored.before);
+        0.5 * self.projection.explained() + before
+    }
+
     /// L(u_n) = L(0) − ½ lᵀa, unless that cancels or has lost digits: where figures are reported it is
     /// compared with the loss evaluated at the points.
     fn loss(&mut self, reported: bool) -> Result<f64, SolveError> {
-        let estimate = self.loss_of_zero - 0.5 * self.projection.explained();
+        let estimate = self.loss_of_zero - self.fallen();
+        if self.anchored.is_some() {
+            return match reported {
+                true => self.training.risk(&self.network),
+                false => Ok(estimate),
+            };
+        }
         let cancels = estimate.abs() < 1e-3 * self.loss_of_zero.abs();
         if !(cancels || reported || self.loss_parted) {
             return Ok(estimate);

@@ -1,7 +1,7 @@
 //! The relaxed greedy algorithm.
 
 use super::selection::{Ranking, Scanner};
-use super::{Outcome, State, Step, Stopped, Timings};
+use super::{Losses, Outcome, State, Step, Stopped, Timings};
 use crate::candidates::Grid;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
@@ -47,17 +47,6 @@ pub struct RelaxedParams<'a> {
     pub reported: &'a dyn Fn(usize) -> bool,
     /// Where an earlier run was interrupted.
     pub start: Option<&'a State>,
-}
-
-/// The losses of a run, each with whatever does its sums.
-#[derive(Clone, Copy)]
-pub struct Losses<'a> {
-    /// The loss that is minimised.
-    pub training: &'a dyn Sums,
-    /// The same loss on fewer points, which finds the candidates worth a closer look.
-    pub scout: Option<&'a dyn Sums>,
-    /// Independent points, to report the loss there.
-    pub validation: Option<&'a dyn Sums>,
 }
 
 /// g_n = argmax |⟨g, ∇L(u_(n−1))⟩| over ±𝔻, u_n = (1 − α_n) u_(n−1) − M α_n g_n: a convex combination of

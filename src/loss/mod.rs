@@ -6,9 +6,11 @@
 
 mod column;
 mod layout;
+mod profile;
 mod term;
 
 pub use layout::DensityLayout;
+pub use profile::Profile;
 pub(crate) use term::require_finite;
 pub use term::{Term, TermTile};
 

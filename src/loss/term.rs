@@ -16,7 +16,7 @@ pub struct Term {
     /// The symbols of the jet.
     pub symbols: Vec<Symbol>,
     scale: f64,
-    layout: DensityLayout,
+    pub(super) layout: DensityLayout,
     /// Those coefficients that are not constant.
     program: Program,
     constants: Vec<Option<Constant>>,
@@ -38,7 +38,7 @@ struct Potential {
 pub struct TermTile {
     /// Coordinates and (scaled) weights.
     pub tile: Tile,
-    columns: Vec<Column>,
+    pub(super) columns: Vec<Column>,
 }
 
 /// Collects formulas, each node once.

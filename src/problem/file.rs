@@ -138,6 +138,7 @@ pub(super) struct FileQuadrature {
     pub boundary_points: Option<Spanned<i64>>,
     pub cells: Option<Spanned<i64>>,
     pub order: Option<Spanned<i64>>,
+    pub curvature: Option<Spanned<i64>>,
     pub cache_mib: Option<Spanned<i64>>,
 }
 

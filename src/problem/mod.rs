@@ -93,7 +93,8 @@ impl Problem {
             // What is known of candidates is carried from step to step.
             step: (self.settings.selection == Selection::Slope).then_some(step),
         };
-        candidates::grid(&self.dictionary, &self.domain, &self.quadrature.rule, draw)
+        let rule = self.quadrature.telling_apart(&self.domain);
+        candidates::grid(&self.dictionary, &self.domain, &rule, draw)
     }
 
     /// Whether the candidates are the same in every step.

@@ -12,6 +12,8 @@ use serde::Serialize;
 pub struct Quadrature {
     /// The rule inside.
     pub rule: Rule,
+    /// The cells (Gauss) or points on which the inner products of neurons are taken, where they are fewer.
+    pub curvature: Option<usize>,
     /// Points on each piece of the boundary (for rules that have a number of points).
     pub boundary_points: usize,
     /// Whether the number of points depends on n.
@@ -61,6 +63,8 @@ pub struct Overrides {
 pub enum Purpose {
     /// Selection and projection.
     Training,
+    /// The inner products of neurons, where they need fewer points.
+    Curvature,
     /// The guard against overfitting the quadrature.
     Validation,
     /// Errors against the exact solution.
@@ -88,6 +92,10 @@ impl Quadrature {
         match self.rule {
             Rule::Gauss { cells, order } => match purpose {
                 Purpose::Training => self.rule,
+                Purpose::Curvature => Rule::Gauss {
+                    cells: self.curvature.unwrap_or(cells),
+                    order,
+                },
                 Purpose::Validation => Rule::Gauss {
                     cells,
                     order: order + 2,
@@ -106,7 +114,7 @@ impl Quadrature {
             Rule::Halton { points, .. } => {
                 let points = self.count(points, region, purpose);
                 let shift = match purpose {
-                    Purpose::Training => None,
+                    Purpose::Training | Purpose::Curvature => None,
                     Purpose::Validation => Some(VALIDATION_SEED),
                     Purpose::Errors => Some(ERROR_SEED),
                 };
@@ -115,7 +123,7 @@ impl Quadrature {
             Rule::Lattice { points, shift } => Rule::Lattice {
                 points: self.count(points, region, purpose).next_power_of_two(),
                 shift: match purpose {
-                    Purpose::Training => shift,
+                    Purpose::Training | Purpose::Curvature => shift,
                     Purpose::Validation => shift ^ VALIDATION_SEED,
                     Purpose::Errors => shift ^ ERROR_SEED,
                 },
@@ -125,7 +133,7 @@ impl Quadrature {
                 _ => Rule::MonteCarlo {
                     points: self.count(points, region, purpose),
                     seed: match purpose {
-                        Purpose::Training => seed,
+                        Purpose::Training | Purpose::Curvature => seed,
                         Purpose::Validation => seed ^ VALIDATION_SEED,
                         Purpose::Errors => seed ^ ERROR_SEED,
                     },
@@ -134,12 +142,23 @@ impl Quadrature {
         }
     }
 
+    /// The rule whose points tell neurons apart.
+    pub fn telling_apart(&self, domain: &Domain) -> Rule {
+        self.rule(domain, Region::Interior, Purpose::Curvature)
+    }
+
     fn count(&self, points: usize, region: Region, purpose: Purpose) -> usize {
         match (region, purpose) {
             (Region::Interior, Purpose::Errors) => error_points(points),
             (Region::Boundary(_), Purpose::Errors) => error_points(self.boundary_points),
             (Region::Interior, Purpose::Validation) => points.min(MANY_POINTS.max(points / 16)),
             (Region::Interior, Purpose::Training) => points,
+            (Region::Interior, Purpose::Curvature) => self.curvature.unwrap_or(points),
+            // As much fewer as inside.
+            (Region::Boundary(_), Purpose::Curvature) => {
+                let part = self.curvature.map_or(1.0, |fewer| fewer as f64 / points as f64);
+                ((self.boundary_points as f64 * part) as usize).max(1)
+            }
             (Region::Boundary(_), _) => self.boundary_points,
         }
     }

@@ -1,9 +1,10 @@
 //! Cholesky's factor of the Gram matrix, one row per neuron.
 
 use super::{Addition, MIN_RELATIVE_PIVOT, Triangle};
+use crate::activation::Activation;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
-use crate::sums::Sums;
+use crate::sums::Rho;
 use crate::vector::dot;
 
 /// Below this relative pivot, coefficients are polished.
@@ -43,6 +44,14 @@ impl Cholesky {
         Addition::Added
     }
 
+    /// y −= R⁻ᵀ s: the step against a gradient whose scores of the neurons are s. |R⁻ᵀ s|², twice what it takes
+    /// off the loss.
+    pub fn correct(&mut self, scores: &[f64]) -> f64 {
+        let step = self.triangle.forward(scores);
+        self.triangle.subtract(&step);
+        dot(&step, &step)
+    }
+
     /// Takes the last neuron back.
     pub fn pop(&mut self) {
         self.triangle.pop();
@@ -65,6 +74,11 @@ impl Cholesky {
         (square - dot(&row, &row), others.iter().map(|a| -a).collect())
     }
 
+    /// G v.
+    pub fn times_gram(&self, v: &[f64]) -> Vec<f64> {
+        self.triangle.transposed_times(&self.triangle.times(v))
+    }
+
     /// lᵀ G⁻¹ l.
     pub fn explained(&self) -> f64 {
         self.triangle.explained()
@@ -72,7 +86,12 @@ impl Cholesky {
 
     /// The coefficients; where they may have lost digits, after one step of iterative refinement with the
     /// gradient taken at the points.
-    pub fn polished_coefficients(&self, sums: &dyn Sums, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+    pub fn polished_coefficients<'r>(
+        &self,
+        activation: Activation,
+        neurons: &[Neuron],
+        gradient: &dyn Fn(&Network) -> Result<Box<dyn Rho + 'r>, SolveError>,
+    ) -> Result<Vec<f64>, SolveError> {
         let mut coefficients = self.triangle.coefficients();
         let Some(first) = neurons.first().filter(|_| self.smallest_pivot < DELICATE_PIVOT) else {
             return Ok(coefficients);
@@ -80,9 +99,9 @@ impl Cholesky {
         let u = Network {
             neurons: neurons.to_vec(),
             coefficients: coefficients.clone(),
-            ..Network::zero(sums.activation(), first.omega.len())
+            ..Network::zero(activation, first.omega.len())
         };
-        let residual = sums.gradient(&u)?.list_scores(neurons)?;
+        let residual = gradient(&u)?.list_scores(neurons)?;
         let correction = self.triangle.backward(&self.triangle.forward(&residual));
         coefficients
             .iter_mut()

@@ -4,12 +4,14 @@
 //! matrix G and the load l. Both ways to solve it grow by one neuron at a time in O(n²) and can take
 //! the last one back; so does Newton's method for losses that are not quadratic.
 
+mod anchor;
 mod cholesky;
 mod kind;
 mod newton;
 mod orthogonal;
 mod triangle;
 
+pub use anchor::Anchor;
 pub use cholesky::Cholesky;
 pub use kind::ProjectionKind;
 pub use newton::Newton;
@@ -18,7 +20,7 @@ pub use triangle::Triangle;
 
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
-use crate::sums::{PointValues, Rho, Sums};
+use crate::sums::{LocalScore, PointValues, Rho, Sums};
 use std::time::{Duration, Instant};
 
 /// A neuron is refused when less than this part of its square norm is new: the rest is rounding.
@@ -52,6 +54,8 @@ pub struct Newest<'a> {
 pub struct Projection<'a> {
     sums: &'a dyn Sums,
     way: Way<'a>,
+    /// Where the gradient is taken on more points than the curvature.
+    anchor: Option<Anchor<'a>>,
     gram_time: Duration,
 }
 
@@ -84,8 +88,28 @@ impl<'a> Projection<'a> {
         Self {
             sums,
             way,
+            anchor: None,
             gram_time: Duration::ZERO,
         }
+    }
+
+    /// The same with gradients from `fine`, which has more points than the sums of the curvature: taken there
+    /// at u = 0 now, and at the u of every [correction](Self::correct).
+    pub fn anchored(mut self, fine: &'a dyn Sums, dimension: usize) -> Result<Self, SolveError> {
+        let zero = Network::zero(self.sums.activation(), dimension);
+        self.anchor = Some(Anchor::new(fine, &zero)?);
+        Ok(self)
+    }
+
+    /// Takes the gradient afresh on the many points at u, the projection onto the neurons added, and the
+    /// projection's step against it; twice what that takes off the loss. The coefficients are to be asked for
+    /// again.
+    pub fn correct(&mut self, u: &Network) -> Result<f64, SolveError> {
+        let (Some(anchor), Way::Cholesky(cholesky)) = (&mut self.anchor, &mut self.way) else {
+            return Ok(0.0);
+        };
+        *anchor = anchor.moved(u)?;
+        Ok(cholesky.correct(&anchor.scores(&u.neurons)?))
     }
 
     /// Whether it goes by the Gram matrix.
@@ -121,6 +145,14 @@ impl<'a> Projection<'a> {
         }
     }
 
+    /// G v, where the Gram matrix G is factored.
+    pub fn times_gram(&self, v: &[f64]) -> Option<Vec<f64>> {
+        match &self.way {
+            Way::Cholesky(cholesky) => Some(cholesky.times_gram(v)),
+            Way::Orthogonal(..) | Way::Newton(_) => None,
+        }
+    }
+
     /// Takes the last neuron back.
     pub fn pop(&mut self) {
         match &mut self.way {
@@ -133,7 +165,10 @@ impl<'a> Projection<'a> {
     /// The coefficients of the best approximation by these neurons, which are those added.
     pub fn coefficients(&self, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
         match &self.way {
-            Way::Cholesky(cholesky) => cholesky.polished_coefficients(self.sums, neurons),
+            Way::Cholesky(cholesky) => {
+                let gradient = |u: &Network| self.gradient(u);
+                cholesky.polished_coefficients(self.sums.activation(), neurons, &gradient)
+            }
             Way::Orthogonal(orthogonal, _) => Ok(orthogonal.coefficients()),
             Way::Newton(newton) => Ok(newton.coefficients()),
         }
@@ -199,13 +234,42 @@ impl<'a> Projection<'a> {
         }
     }
 
+    /// The squares ‖P⊥g‖² of a list of neurons off the span of those added, with half their slopes in (ω, b);
+    /// nothing where they are not to be had.
+    pub fn remainders(
+        &self,
+        neurons: &[Neuron],
+        list: &[Neuron],
+    ) -> Result<Option<Vec<LocalScore>>, SolveError> {
+        if let (Way::Cholesky(cholesky), Some(remainders)) = (&self.way, self.sums.remainders()) {
+            let project = |column: &[f64]| cholesky.remainder(column);
+            return remainders.remainders_at(neurons, list, &project).map(Some);
+        }
+        let mut all = Vec::new();
+        for g in list {
+            let Some((square, rho)) = self.remainder(neurons, g)? else {
+                return Ok(None);
+            };
+            let Some(slopes) = rho.slopes() else {
+                return Ok(None);
+            };
+            let gradient = slopes.slopes_at(std::slice::from_ref(g))?.swap_remove(0).gradient;
+            all.push(LocalScore {
+                value: square,
+                gradient,
+            });
+        }
+        Ok(Some(all))
+    }
+
     /// ∇L(u) at the projection u, by the most accurate way at hand: with a stiff penalty the coefficients
     /// cannot carry u to the accuracy that its gradient needs; its values at the points can.
     pub fn gradient(&self, u: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {
-        match &self.way {
-            Way::Orthogonal(orthogonal, values) if !u.is_empty() => {
+        match (&self.way, &self.anchor) {
+            (Way::Orthogonal(orthogonal, values), _) if !u.is_empty() => {
                 values.gradient_from(orthogonal.solution())
             }
+            (_, Some(anchor)) => anchor.gradient(self.sums, u),
             _ => self.sums.gradient(u),
         }
     }

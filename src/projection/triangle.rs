@@ -1,6 +1,6 @@
 //! A triangular factor that grows by one row at a time.
 
-use crate::vector::dot;
+use crate::vector::{add_scaled, dot};
 
 /// G = RᵀR, kept row by row of Rᵀ, and y = R⁻ᵀ l.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +20,11 @@ impl Triangle {
     pub fn pop(&mut self) -> Option<f64> {
         self.rows.pop();
         self.rhs.pop()
+    }
+
+    /// y −= step.
+    pub fn subtract(&mut self, step: &[f64]) {
+        self.rhs.iter_mut().zip(step).for_each(|(y, step)| *y -= step);
     }
 
     /// The last entry of y.
@@ -54,6 +59,20 @@ impl Triangle {
             z.push((value - dot(&row[..n], &z)) / row[n]);
         }
         z
+    }
+
+    /// R a.
+    pub fn times(&self, a: &[f64]) -> Vec<f64> {
+        let mut product = vec![0.0; a.len()];
+        for (n, (row, &value)) in self.rows.iter().zip(a).enumerate() {
+            add_scaled(value, row, &mut product[..=n]);
+        }
+        product
+    }
+
+    /// Rᵀ z.
+    pub fn transposed_times(&self, z: &[f64]) -> Vec<f64> {
+        self.rows.iter().map(|row| dot(row, &z[..row.len()])).collect()
     }
 
     /// R a = z.

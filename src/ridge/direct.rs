@@ -157,6 +157,7 @@ fn add_relu(factor: f64, power: usize, sign: f64, bias: f64, t: &[f64], out: &mu
         1 => with!(relu),
         2 => with!(|z| square(relu(z))),
         3 => with!(|z| relu(z) * square(relu(z))),
+        4 => with!(|z| square(square(relu(z)))),
         _ => with!(|z| relu(z).powi(power as i32)),
     }
 }
@@ -187,6 +188,7 @@ fn relu_dot(power: usize, sign: f64, bias: f64, t: &[f64], q: &[f64]) -> f64 {
         1 => with!(relu),
         2 => with!(|z| square(relu(z))),
         3 => with!(|z| relu(z) * square(relu(z))),
+        4 => with!(|z| square(square(relu(z)))),
         _ => with!(|z| relu(z).powi(power as i32)),
     }
 }

@@ -23,7 +23,7 @@ pub use knots::{Ladder, Rungs};
 #[cfg(feature = "gpu")]
 pub(crate) use lines::{Members, candidate_lines};
 pub use plan::{LineSum, Plan};
-pub use slopes::{LocalScore, add_local_sums, sums_per_symbol};
+pub use slopes::{LocalScore, add_local_sums, local_width, sums_per_symbol};
 pub use spline::Spline;
 pub use sweep::{Sweep, SweepScratch};
 

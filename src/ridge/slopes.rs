@@ -1,6 +1,6 @@
 //! A score as a function of (ω, b) near a neuron, for the refinement.
 
-use super::{blocks, direct, project};
+use super::{blocks, combine, direct, project};
 use crate::activation::Activation;
 use crate::network::Neuron;
 use crate::points::Tile;
@@ -16,9 +16,19 @@ pub struct LocalScore {
     pub gradient: Vec<f64>,
 }
 
-/// How many sums per neuron and symbol a local score is made of: Σρσ^(m), Σρσ^(m+1), Σρxσ^(m+1).
+/// How many sums per neuron a local score is made of: Σρ_c σ^(m) for each symbol c, and for each order m, with
+/// q_m = Σ p_c(ω) ρ_c over its symbols, Σ q_m σ^(m+1) and Σ q_m x σ^(m+1).
+pub fn local_width(symbols: &[Symbol], dimension: usize) -> usize {
+    symbols.len() + orders(symbols) * (1 + dimension)
+}
+
+/// How many sums per neuron and symbol a local score is made of where they are not gathered by order.
 pub fn sums_per_symbol(dimension: usize) -> usize {
     2 + dimension
+}
+
+fn orders(symbols: &[Symbol]) -> usize {
+    symbols.iter().map(|symbol| symbol.order() + 1).max().unwrap_or(0)
 }
 
 impl LocalScore {
@@ -30,8 +40,9 @@ impl LocalScore {
         }
     }
 
-    /// Adds the part of a term from its sums, symbol after symbol.
-    pub fn add(&mut self, symbols: &[Symbol], neuron: &Neuron, sums: &[f64]) {
+    /// Adds the part of a term from its sums symbol by symbol: Σρσ^(m), Σρσ^(m+1), Σρxσ^(m+1), as a device makes
+    /// them.
+    pub fn add_by_symbol(&mut self, symbols: &[Symbol], neuron: &Neuron, sums: &[f64]) {
         let d = neuron.omega.len();
         for (symbol, sums) in symbols.iter().zip(sums.chunks(sums_per_symbol(d))) {
             let p = symbol.at(&neuron.omega);
@@ -43,9 +54,28 @@ impl LocalScore {
             }
         }
     }
+
+    /// Adds the part of a term from its [sums](local_width).
+    pub fn add(&mut self, symbols: &[Symbol], neuron: &Neuron, sums: &[f64]) {
+        let d = neuron.omega.len();
+        let (values, slopes) = sums.split_at(symbols.len());
+        for (symbol, value) in symbols.iter().zip(values) {
+            self.value += symbol.at(&neuron.omega) * value;
+            let dp = symbol.gradient_at(&neuron.omega);
+            self.gradient
+                .iter_mut()
+                .zip(dp)
+                .for_each(|(sum, dp)| *sum += dp * value);
+        }
+        for slopes in slopes.chunks(1 + d) {
+            self.gradient[d] += slopes[0];
+            let in_omega = self.gradient.iter_mut().zip(&slopes[1..]);
+            in_omega.for_each(|(sum, slope)| *sum += slope);
+        }
+    }
 }
 
-/// Adds the sums of a local score over a tile with channels `rho`, symbol after symbol.
+/// Adds the sums of a local score over a tile with channels `rho`.
 pub fn add_local_sums(
     (activation, neuron): (Activation, &Neuron),
     symbols: &[Symbol],
@@ -54,20 +84,24 @@ pub fn add_local_sums(
     t: &mut Vec<f64>,
     sums: &mut [f64],
 ) {
-    let top = symbols.iter().map(Symbol::order).max().unwrap_or(0) + 1;
+    let factors: Vec<f64> = symbols.iter().map(|symbol| symbol.at(&neuron.omega)).collect();
+    let of_symbols: Vec<usize> = symbols.iter().map(Symbol::order).collect();
+    let (values, slopes) = sums.split_at_mut(symbols.len());
+    let mut channels = Vec::new();
     for block in blocks(tile.len()) {
         project(&neuron.omega, tile, block.clone(), t);
-        let mut derivatives = vec![vec![0.0; block.len()]; top + 1];
+        let mut derivatives = vec![vec![0.0; block.len()]; orders(symbols) + 1];
         direct::add_derivatives(activation, (1.0, 1.0, neuron.bias), t, &mut derivatives);
-        let per_symbol = sums.chunks_mut(sums_per_symbol(neuron.omega.len()));
-        for ((symbol, rho), sums) in symbols.iter().zip(rho).zip(per_symbol) {
-            let rho = &rho[block.clone()];
-            sums[0] += dot(rho, &derivatives[symbol.order()]);
-            let mut slope = derivatives[symbol.order() + 1].clone();
-            multiply(&mut slope, rho);
-            sums[1] += slope.iter().sum::<f64>();
-            for (sum, x) in sums[2..].iter_mut().zip(&tile.coordinates) {
-                *sum += dot(&slope, &x[block.clone()]);
+        for ((sum, order), rho) in values.iter_mut().zip(&of_symbols).zip(rho) {
+            *sum += dot(&rho[block.clone()], &derivatives[*order]);
+        }
+        combine(&factors, &of_symbols, rho, block.clone(), &mut channels);
+        let per_order = slopes.chunks_mut(1 + neuron.omega.len()).zip(&mut channels);
+        for (m, (sums, q)) in per_order.enumerate().filter(|(_, (_, q))| !q.is_empty()) {
+            multiply(q, &derivatives[m + 1]);
+            sums[0] += q.iter().sum::<f64>();
+            for (sum, x) in sums[1..].iter_mut().zip(&tile.coordinates) {
+                *sum += dot(q, &x[block.clone()]);
             }
         }
     }

@@ -254,6 +254,19 @@ pub(super) fn scout(
     sums(&fewer, Purpose::Training, gpu, options, &mut unobserved).map(Some)
 }
 
+/// The loss on the points for inner products, where they are other ones.
+pub(super) fn curvature(
+    problem: &Problem,
+    gpu: Option<&Arc<Gpu>>,
+    options: &RunOptions,
+) -> Result<Option<Box<dyn Sums>>, SolveError> {
+    if problem.quadrature.curvature.is_none() {
+        return Ok(None);
+    }
+    let mut unobserved = |_: &Event| ControlFlow::Continue(());
+    sums(problem, Purpose::Curvature, gpu, options, &mut unobserved).map(Some)
+}
+
 /// The problem on the points that the scout has, where there is one.
 pub(super) fn scouted(problem: &Problem) -> Option<Problem> {
     let Rule::MonteCarlo { points, seed } = problem.quadrature.rule else {

@@ -104,6 +104,7 @@ pub fn run(
     };
     let training = losses::sums(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
     let scout = losses::scout(problem, gpu.as_ref(), options)?;
+    let curvature = losses::curvature(problem, gpu.as_ref(), options)?;
     let points_time = started.elapsed();
     let place = training.report();
     let meter = ErrorMeter::new(problem, neurons)?;
@@ -158,6 +159,7 @@ pub fn run(
         problem,
         Losses {
             training: &*training,
+            curvature: curvature.as_deref(),
             validation: validation.as_deref(),
             scout: scout.as_deref(),
         },
@@ -301,10 +303,14 @@ fn solve(
         center: &center,
         grid: &grid,
         fixed_grid,
-        refine: (dictionary.refine && dictionary.directions == DirectionKind::Sphere)
-            .then(|| candidates::resolution(&problem.domain, &problem.quadrature.rule)),
+        refine: (dictionary.refine && dictionary.directions == DirectionKind::Sphere).then(|| {
+            candidates::resolution(
+                &problem.domain,
+                &problem.quadrature.telling_apart(&problem.domain),
+            )
+        }),
         reported: &reported,
         start,
     };
-    greedy::orthogonal(losses.training, losses.validation, &params, observer)
+    greedy::orthogonal(losses, &params, observer)
 }

@@ -56,6 +56,10 @@ pub trait Sums {
     /// once, nor where the loss is no square.
     fn values(&self) -> Option<&dyn PointValues>;
 
+    /// What neurons leave when they are projected, many at once, where the points are at hand and the loss is
+    /// quadratic.
+    fn remainders(&self) -> Option<&dyn Remainders>;
+
     /// What does the sums and what it has to tell.
     fn report(&self) -> SumsReport;
 
@@ -116,6 +120,19 @@ pub trait Rho {
 pub trait Slopes {
     /// Value and slopes at each neuron of a list.
     fn slopes_at(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError>;
+}
+
+/// ‖P⊥g‖² as a function of (ω, b), P⊥ the projection off the span of some neurons.
+pub trait Remainders {
+    /// ‖P⊥g‖² of each neuron of a list, with *half* its derivatives, ⟨∇²L P⊥g, dg⟩. `project` gets g's inner products
+    /// with the chosen neurons and, last, with itself, and returns ‖P⊥g‖² and the coefficients of the chosen ones in
+    /// P⊥g.
+    fn remainders_at(
+        &self,
+        chosen: &[Neuron],
+        list: &[Neuron],
+        project: &dyn Fn(&[f64]) -> (f64, Vec<f64>),
+    ) -> Result<Vec<LocalScore>, SolveError>;
 }
 
 /// Values E(v) of functions at the points, weighted so that ⟨∇²L(u) v, g⟩ = E(v)·E(g).

@@ -1,6 +1,6 @@
 //! A loss whose equation leaves something free, fixed by a term of rank one for each free function.
 
-use super::{Accuracy, CurvatureRoot, Field, PointValues, Rho, Scores, Slopes, Sums, SumsReport};
+use super::{Accuracy, CurvatureRoot, Field, PointValues, Remainders, Rho, Scores, Slopes, Sums, SumsReport};
 use crate::activation::Activation;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
@@ -91,6 +91,10 @@ impl Sums for PinnedSums {
 
     fn values(&self) -> Option<&dyn PointValues> {
         self.loss.values().map(|_| self as &dyn PointValues)
+    }
+
+    fn remainders(&self) -> Option<&dyn Remainders> {
+        None
     }
 
     fn report(&self) -> SumsReport {

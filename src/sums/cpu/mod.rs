@@ -1,6 +1,7 @@
 //! The sums over the points on the CPU: the reference and the fallback.
 
 mod field;
+mod remainders;
 mod rho;
 mod scan;
 mod squares;
@@ -11,7 +12,7 @@ pub(crate) use field::CpuField;
 pub(crate) use rho::CpuRho;
 pub use scan::scan_bytes;
 
-use super::{Field, PointValues, Sums, SumsReport};
+use super::{Field, PointValues, Remainders, Sums, SumsReport};
 use crate::activation::Activation;
 use crate::error::SolveError;
 use crate::expression::Workspace;
@@ -210,6 +211,10 @@ impl Sums for CpuSums {
 
     fn values(&self) -> Option<&dyn PointValues> {
         self.loss.is_quadratic().then_some(self as &dyn PointValues)
+    }
+
+    fn remainders(&self) -> Option<&dyn Remainders> {
+        self.loss.is_quadratic().then_some(self as &dyn Remainders)
     }
 
     fn report(&self) -> SumsReport {

@@ -7,7 +7,7 @@ use crate::candidates::Candidates;
 use crate::error::SolveError;
 use crate::loss::{Term, TermTile};
 use crate::network::Neuron;
-use crate::ridge::{Evaluator, LocalScore, Plan, add_local_sums, sums_per_symbol};
+use crate::ridge::{Evaluator, LocalScore, Plan, add_local_sums, local_width};
 use crate::sums::{Accuracy, Rho, Scores, Slopes};
 use crate::symbol::Symbol;
 use std::borrow::Cow;
@@ -168,7 +168,7 @@ impl Slopes for CpuRho<'_> {
             return self.slopes_on_a_line(power, neurons);
         }
         let terms = &self.sums.loss.terms;
-        let width = |term: &Term| term.symbols.len() * sums_per_symbol(d);
+        let width = |term: &Term| local_width(&term.symbols, d);
         // Per term: the sums of every neuron and symbol.
         let sums = self.sums.reduce(
             || {

@@ -19,7 +19,9 @@ pub(crate) use {
     tables::{PairTable, axis_pairs},
 };
 
-use super::{Accuracy, CpuSums, CurvatureRoot, Field, PointValues, Rho, Scores, Slopes, Sums, SumsReport};
+use super::{
+    Accuracy, CpuSums, CurvatureRoot, Field, PointValues, Remainders, Rho, Scores, Slopes, Sums, SumsReport,
+};
 use crate::activation::Activation;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
@@ -169,6 +171,10 @@ impl Sums for TableSums {
     }
 
     fn values(&self) -> Option<&dyn PointValues> {
+        None
+    }
+
+    fn remainders(&self) -> Option<&dyn Remainders> {
         None
     }
 
