@@ -19,14 +19,13 @@ pub mod symbol;
 
 // Where integrals are taken, and the loss that is minimised.
 pub mod points;
+pub mod vector;
 
 pub mod error;
 pub mod loss;
 
 // The neurons to choose from, and neurons along one direction, all at once.
 pub mod candidates;
-
-pub mod vector;
 
 pub mod ridge;
 

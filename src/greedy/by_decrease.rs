@@ -1,7 +1,7 @@
 //! The step of the orthogonal algorithm that takes the neuron which lowers the loss most.
 
 use super::Stopped;
-use super::decrease::{Board, DecreaseLandscape, Metric, is_known};
+use super::decrease::{Board, DecreaseLandscape, Metric, REFRESH, is_known};
 use super::orthogonal::{Found, REFINED, Run};
 use super::selection::Ranking;
 use crate::candidates::{Grid, Resolution};
@@ -11,53 +11,69 @@ use crate::refine::ascend;
 use std::time::Instant;
 
 /// The gradient is taken on all points when there are so many new neurons, or this part of what there was.
-const ANCHORED_EVERY: usize = 8;
+const ANCHORED_EVERY: usize = 16;
 const ANCHORED_PART: usize = 4;
-/// Corrections at an anchor, each with a gradient on all points.
-const CORRECTIONS: usize = 2;
+/// Corrections at an anchor, each with a gradient on all points, at most …
+const CORRECTIONS: usize = 4;
+/// … until one takes off the loss less than this part of what the neurons since the last anchor did.
+const CORRECTED: f64 = 1e-3;
 
 /// What was known when the gradient was last taken on all points.
 #[derive(Debug, Default)]
 pub(super) struct Anchored {
     /// How many neurons there were.
     neurons: usize,
-    /// What had been taken off the loss by then, less what the projection says of it.
+    /// What had been taken off the loss.
+    fallen: f64,
+    /// The same, less what the projection says of it.
     pub(super) before: f64,
-}
-
-impl Anchored {
-    /// Whether there are neurons enough for a new anchor; then it is noted.
-    fn is_due(&mut self, neurons: usize) -> bool {
-        let due = neurons >= self.neurons + ANCHORED_EVERY.max(self.neurons / ANCHORED_PART);
-        if due {
-            self.neurons = neurons;
-        }
-        due
-    }
+    /// Whether the user was told that the points for inner products are too few.
+    warned: bool,
 }
 
 impl Run<'_> {
+    /// Whether there are neurons enough for the gradient to be taken afresh.
+    fn is_due(&self) -> bool {
+        let neurons = self.network.len();
+        match &self.anchored {
+            Some(anchored) => {
+                neurons >= anchored.neurons + ANCHORED_EVERY.max(anchored.neurons / ANCHORED_PART)
+            }
+            None => neurons.is_multiple_of(REFRESH),
+        }
+    }
+
     /// Brings the projection to the gradient on all points, where inner products are taken on few.
     fn correct(&mut self) -> Result<(), SolveError> {
-        if self.anchored.is_none() {
+        let Some(mut anchored) = self.anchored.take() else {
             return Ok(());
-        }
+        };
+        let since = 0.5 * self.projection.explained() + anchored.before - anchored.fallen;
+        let mut last = f64::INFINITY;
         for _ in 0..CORRECTIONS {
             let explained = self.projection.explained();
-            let gained = self.projection.correct(&self.network)?;
+            let gained = 0.5 * self.projection.correct(&self.network)?;
             self.network.coefficients = self.projection.coefficients(&self.network.neurons)?;
-            if let Some(anchored) = &mut self.anchored {
-                anchored.before += 0.5 * (gained + explained - self.projection.explained());
+            anchored.before += gained + 0.5 * (explained - self.projection.explained());
+            if gained >= last && !anchored.warned {
+                anchored.warned = true;
+                self.warnings.push(format!(
+                    "at {} neurons the points for inner products are too few to tell them apart: take a larger \
+                     `curvature` in [quadrature]",
+                    self.network.len()
+                ));
             }
-            if std::env::var("DBG").is_ok() {
-                eprintln!(
-                    "n {} gained {:.3e} explained {:.6e}",
-                    self.network.len(),
-                    gained,
-                    self.projection.explained()
-                );
+            last = gained;
+            if gained <= CORRECTED * since {
+                break;
             }
         }
+        anchored.neurons = self.network.len();
+        // What was added up has the error of the few points.
+        let loss = self.training.risk(&self.network)?;
+        anchored.fallen = self.loss_of_zero - loss;
+        anchored.before = anchored.fallen - 0.5 * self.projection.explained();
+        self.anchored = Some(anchored);
         self.guard.anchor(&self.network)
     }
 
@@ -135,11 +151,7 @@ impl Run<'_> {
             && let Some(newest) = self.projection.newest(&self.network.neurons)?
         {
             board.absorb(&newest, grid)?;
-            let due = match &mut self.anchored {
-                Some(anchored) => anchored.is_due(self.network.len()),
-                None => board.is_due(),
-            };
-            if due {
+            if self.is_due() {
                 self.correct()?;
                 let gradient = self.projection.gradient(&self.network)?;
                 if let Some(board) = &mut self.board {

@@ -73,11 +73,6 @@ impl Board {
         self.neurons
     }
 
-    /// Whether scores are to be taken afresh.
-    pub(super) fn is_due(&self) -> bool {
-        self.neurons.is_multiple_of(REFRESH) && self.neurons > 0
-    }
-
     /// Takes the scores of ∇L(u) afresh.
     pub(super) fn refresh(&mut self, gradient: &dyn Rho, grid: &Grid) -> Result<(), SolveError> {
         self.scores = gradient.scores(Candidates::Grid(grid), Accuracy::Full)?.values;

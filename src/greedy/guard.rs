@@ -12,6 +12,8 @@ const ROUNDING: f64 = 1e-14;
 const CHEAP_POINTS: usize = 100_000;
 /// On firm ground, with more points, at least one neuron out of so many is checked.
 const LONGEST_INTERVAL: usize = 8;
+/// The same where every neuron's effect was foreseen.
+const LONGEST_FORESEEN: usize = 32;
 /// The ground is firm when training and validation loss fall alike, up to this part.
 const FIRM: f64 = 0.05;
 
@@ -190,7 +192,10 @@ impl<'a> Guard<'a> {
 
     fn longest_interval(&self) -> usize {
         match &self.validation {
-            Some(validation) if validation.points() > CHEAP_POINTS => LONGEST_INTERVAL,
+            Some(validation) if validation.points() > CHEAP_POINTS => match &self.foresight {
+                Some(_) => LONGEST_FORESEEN,
+                None => LONGEST_INTERVAL,
+            },
             _ => 1,
         }
     }

@@ -174,13 +174,13 @@ pub(super) struct Run<'a> {
     closed: HashSet<Vec<u64>>,
     /// The coefficients before the last neuron came.
     before: Vec<f64>,
-    loss_of_zero: f64,
+    pub(super) loss_of_zero: f64,
     /// Whether the loss that is added up neuron by neuron parted from the evaluated one.
     loss_parted: bool,
     first_score: Option<f64>,
     /// Neurons that the guard refused.
     refused: usize,
-    warnings: Vec<String>,
+    pub(super) warnings: Vec<String>,
     pub(super) timings: Timings,
 }
 

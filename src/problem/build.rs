@@ -186,7 +186,8 @@ impl<'a> Builder<'a> {
             ));
         }
         let mut settings = self.settings(file, overrides)?;
-        let quadrature = self.quadrature(&file.quadrature, overrides, (settings.neurons, settings.seed))?;
+        let mut quadrature =
+            self.quadrature(&file.quadrature, overrides, (settings.neurons, settings.seed))?;
         let equation = &file.equation;
         let exact = self.optional("equation.exact", equation.exact.as_ref(), Names::Coordinates)?;
         let derived = equation.source.is_none();
@@ -260,9 +261,11 @@ impl<'a> Builder<'a> {
                 ));
             }
         }
+        let choices = (&settings, &dictionary, &quadrature);
+        quadrature.curvature = self.curvature(file, choices, (&terms, &penalties))?;
         let kernel = self.kernel(file, &terms, &penalties)?;
         if !settings.guard {
-            self.warn_of_fine_offsets(&quadrature.rule, dictionary.offsets);
+            self.warn_of_fine_offsets(&quadrature.telling_apart(&self.domain), dictionary.offsets);
         }
         Ok(Problem {
             name,
@@ -399,7 +402,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn potential_of(terms: &[TermSpec]) -> Option<NodeId> {
+pub(super) fn potential_of(terms: &[TermSpec]) -> Option<NodeId> {
     terms.iter().find_map(|term| match &term.density {
         Density::Energy {
             potential: Some(potential),

@@ -273,7 +273,6 @@ impl Builder<'_> {
                 }
             }
         };
-        let curvature = optional_count(source, "quadrature.curvature", &given.curvature, 1, MAX_COUNT)?;
         let cache_mib = optional_count(source, "quadrature.cache_mib", &given.cache_mib, 0, 1 << 30)?;
         let points_follow_n = overrides.points.is_none()
             && matches!(
@@ -283,7 +282,8 @@ impl Builder<'_> {
         Ok(Quadrature {
             points_follow_n,
             rule,
-            curvature,
+            // What it depends on is known later.
+            curvature: None,
             boundary_points,
             cache_bytes: cache_mib.unwrap_or(1024) << 20,
         })

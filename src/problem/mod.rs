@@ -4,6 +4,7 @@ mod boundary;
 mod build;
 mod choices;
 mod conditions;
+mod curvature;
 mod equation;
 mod error;
 mod file;

@@ -1,0 +1,83 @@
+//! On how many points the inner products of neurons are taken.
+
+use super::build::{Builder, Built, MAX_COUNT, potential_of};
+use super::file::{File, Formulation};
+use super::settings::{Quadrature, Settings};
+use super::source::optional_count;
+use super::{Algorithm, PenaltySpec};
+use crate::candidates::{Dictionary, DirectionKind};
+use crate::domain::Domain;
+use crate::greedy::Selection;
+use crate::loss::TermSpec;
+use crate::points::Rule;
+use toml::Spanned;
+
+/// Below this many cells across, or points, there is nothing to save.
+const MANY_CELLS: usize = 96;
+const MANY_POINTS: usize = 1 << 16;
+/// The part of the points that is left, on a line (Gauss) of up to two dimensions and above, and of a sequence.
+const CELLS_PART: [usize; 2] = [4, 2];
+const POINTS_PART: usize = 8;
+
+impl Builder<'_> {
+    /// The cells, or points, for inner products: as the file says, or fewer than for the gradient where that is
+    /// known to do no harm. `None`: all.
+    pub(super) fn curvature(
+        &self,
+        file: &File,
+        (settings, dictionary, quadrature): (&Settings, &Dictionary, &Quadrature),
+        (terms, penalties): (&[TermSpec], &[PenaltySpec]),
+    ) -> Built<Option<usize>> {
+        const KEY: &str = "quadrature.curvature";
+        let given = &file.quadrature.curvature;
+        let all = match quadrature.rule {
+            Rule::Gauss { cells, .. } => cells,
+            Rule::Halton { points, .. } | Rule::Lattice { points, .. } | Rule::MonteCarlo { points, .. } => {
+                points
+            }
+        };
+        let asked = optional_count(&self.source, KEY, given, 1, MAX_COUNT)?;
+        let refused = if settings.algorithm == Algorithm::Rga || settings.selection == Selection::Slope {
+            Some("belongs to selection = \"decrease\"")
+        } else if potential_of(terms).is_some() {
+            Some("is for linear equations: here the curvature depends on the solution")
+        } else if !penalties.is_empty() {
+            Some("is not for penalties: they are too stiff for it")
+        } else {
+            None
+        };
+        let span = || given.as_ref().map_or(0..0, Spanned::span);
+        if let (Some(reason), Some(_)) = (refused, asked) {
+            let message = format!("`curvature` {reason}");
+            return Err(self.source.error(KEY, span(), message).help("leave it out"));
+        }
+        if let Some(asked) = asked {
+            // The same number asks for all of them.
+            return match asked.cmp(&all) {
+                std::cmp::Ordering::Less => Ok(Some(asked)),
+                std::cmp::Ordering::Equal => Ok(None),
+                std::cmp::Ordering::Greater => {
+                    let message =
+                        format!("there are only {all}: `curvature` is the part of them for inner products");
+                    Err(self
+                        .source
+                        .error(KEY, span(), message)
+                        .help("a smaller number, or leave it out"))
+                }
+            };
+        }
+        // Sums over the axes of a box come from tables; a residual's noise shrinks with it.
+        let tables =
+            dictionary.directions == DirectionKind::Axes && matches!(self.domain, Domain::Box { .. });
+        let energy = file.equation.formulation == Formulation::Energy;
+        let pays = energy && refused.is_none() && !tables && dictionary.activation.has_sweep();
+        Ok(match quadrature.rule {
+            _ if !pays || self.dimension == 1 => None,
+            Rule::Gauss { cells, .. } => {
+                let part = CELLS_PART[usize::from(self.dimension > 2)];
+                (cells * part / 2 >= MANY_CELLS).then_some(cells / part)
+            }
+            _ => (all >= MANY_POINTS).then_some(all / POINTS_PART),
+        })
+    }
+}
