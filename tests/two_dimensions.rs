@@ -104,7 +104,7 @@ fn example_4_has_the_papers_errors() {
         ..neurons(64)
     };
     let mut problem = common::config("ex4_biharmonic", overrides);
-    problem.settings.selection = Selection::Slope;
+    problem.choose_by_slope();
     let report = solve(&problem);
     let last = report.rows.last().unwrap();
     assert!(last.l2.unwrap() < 1.2 * 3.36e-3, "{last:?}");

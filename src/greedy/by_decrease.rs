@@ -134,9 +134,13 @@ impl Run<'_> {
         if self.board.is_none() {
             let zero = Network::zero(self.network.activation, self.network.dimension);
             let gradient = self.projection.gradient(&zero)?;
+            // A second opinion on the norms of all candidates: the cheaper one.
+            let anchored = self.anchored.as_ref().map(|_| self.training);
+            let others = [self.guard.validation(), anchored].into_iter().flatten();
+            let second = others.min_by_key(|sums| sums.points());
             self.board = Some(Board::new(
                 self.curvature,
-                self.guard.validation(),
+                second,
                 grid,
                 (&zero, &*gradient),
             )?);

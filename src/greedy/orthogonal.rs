@@ -34,7 +34,7 @@ pub(super) const REFINED: usize = 4;
 /// Memory up to which the values at the points are held for the robust projection.
 const ORTHOGONAL_BYTES: usize = 2 << 30;
 /// Work (numbers × neurons) that the robust projection may cost where it is needed from the start …
-const STIFF_WORK: f64 = 2e11;
+const DELICATE_WORK: f64 = 2e11;
 /// … and where it is the last resort.
 const RESORT_WORK: f64 = 3e10;
 
@@ -50,8 +50,9 @@ pub struct OrthogonalParams<'a> {
     pub projection: ProjectionKind,
     /// Whether the loss is quadratic; else coefficients are found by Newton's method.
     pub quadratic: bool,
-    /// Whether the problem is stiff (a penalty), so that the robust projection is taken from the start.
-    pub stiff: bool,
+    /// Whether a Gram matrix would soon have no digits (a penalty, smooth neurons), so that the robust projection
+    /// is taken from the start.
+    pub delicate: bool,
     /// The smallest and largest bias.
     pub bias: [f64; 2],
     /// The centre of the domain: of two neurons with one score the one less active there is taken,
@@ -194,14 +195,14 @@ impl<'a> Run<'a> {
         let loss_of_zero = training.risk(&network)?;
         let guard = Guard::new(validation, &network, params.start.and_then(|start| start.guard))?;
         // Asked for only where it matters: a device has to fetch the host for it.
-        let length = match params.stiff {
+        let length = match params.delicate {
             true => training
                 .at(&network)?
                 .root()
                 .map_or(usize::MAX, |root| root.length()),
             false => usize::MAX,
         };
-        let robust = orthogonalises(params.projection, params.stiff, length, params.neurons);
+        let robust = orthogonalises(params.projection, params.delicate, length, params.neurons);
         let projection = match training.values() {
             _ if losses.curvature.is_some() => {
                 Projection::cholesky(curvature).anchored(training, network.dimension)?
@@ -449,9 +450,9 @@ impl<'a> Run<'a> {
 }
 
 /// Whether the values at the points of so many neurons, `length` numbers each, are orthogonalised from the start.
-pub(crate) fn orthogonalises(kind: ProjectionKind, stiff: bool, length: usize, neurons: usize) -> bool {
+pub(crate) fn orthogonalises(kind: ProjectionKind, delicate: bool, length: usize, neurons: usize) -> bool {
     match kind {
-        ProjectionKind::Auto => stiff && may_hold(length, neurons, STIFF_WORK),
+        ProjectionKind::Auto => delicate && may_hold(length, neurons, DELICATE_WORK),
         ProjectionKind::Cholesky => false,
         ProjectionKind::Orthogonal => true,
     }

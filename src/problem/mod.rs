@@ -104,6 +104,13 @@ impl Problem {
             || candidates::is_fixed(&self.dictionary, self.dimension())
     }
 
+    /// Takes the steepest neuron, as the paper does, whatever the file says; then inner products are taken on all
+    /// points.
+    pub fn choose_by_slope(&mut self) {
+        self.settings.selection = Selection::Slope;
+        self.quadrature.curvature = None;
+    }
+
     /// The settings in force, for the report.
     pub fn settings_json(&self) -> serde_json::Value {
         serde_json::json!({
@@ -132,6 +139,12 @@ impl Problem {
     /// energy, any other and the relaxed algorithm have the excess.
     pub fn measures_excess(&self) -> bool {
         self.settings.algorithm == Algorithm::Rga || self.has_potential()
+    }
+
+    /// Whether a Gram matrix would soon have no digits left: penalties are stiff, and smooth neurons are nearly
+    /// dependent. Then the values at the points are orthogonalised, if they can be held.
+    pub fn is_delicate(&self) -> bool {
+        self.has_penalty() || !self.dictionary.activation.has_sweep()
     }
 
     /// Whether a boundary condition is enforced by a penalty.

@@ -175,7 +175,7 @@ fn of_projection(problem: &Problem, set: &Set) -> Result<usize, SolveError> {
     let by_values = !set.tables
         && orthogonalises(
             settings.projection,
-            problem.has_penalty(),
+            problem.is_delicate(),
             length,
             settings.neurons,
         );

@@ -298,7 +298,7 @@ fn solve(
         selection: problem.settings.selection,
         projection: problem.settings.projection,
         quadratic: !problem.has_potential(),
-        stiff: problem.has_penalty(),
+        delicate: problem.is_delicate(),
         bias: dictionary.bias,
         center: &center,
         grid: &grid,

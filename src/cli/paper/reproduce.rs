@@ -6,7 +6,6 @@ use super::tables::{MadeBy, TABLES, TableSpec};
 use crate::cli::progress::run_shown;
 use crate::cli::streams::{put, tell};
 use crate::cli::{Failure, ReproduceArguments, table, use_threads};
-use greedy_pde::greedy::Selection;
 use greedy_pde::network::Network;
 use greedy_pde::problem::{Overrides, Problem};
 use greedy_pde::report::{Row, order};
@@ -261,7 +260,7 @@ fn load(spec: &TableSpec, neurons: usize, seed: u64) -> Result<Problem, Failure>
     let mut problem = Problem::from_toml(spec.config, spec.name, &overrides)?;
     problem.settings.guard &= spec.guard;
     // The paper takes the steepest neuron.
-    problem.settings.selection = Selection::Slope;
+    problem.choose_by_slope();
     Ok(problem)
 }
 
