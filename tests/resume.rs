@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Kills per problem; there are five.
+/// Kills per problem.
 const KILLS: u64 = 5;
 
 fn network(directory: &Path) -> Option<Vec<u8>> {
@@ -115,6 +115,21 @@ fn random_directions_with_the_guard() {
                 "activation = \"relu^2\"\ncandidates = 60\nrefine = true",
             )
             .replace("neurons = 20", "neurons = 60"),
+    );
+}
+
+#[test]
+fn gradients_from_many_points_and_inner_products_from_few() {
+    check(
+        &SMALL
+            .replace("dimension = 1", "dimension = 2")
+            .replace("cos(pi*x)", "cos(pi*x)*cos(pi*y)")
+            .replace("cells = 100", "cells = 120\ncurvature = 30")
+            .replace(
+                "activation = \"relu^2\"",
+                "activation = \"relu^2\"\ncandidates = 32",
+            )
+            .replace("neurons = 20", "neurons = 90"),
     );
 }
 

@@ -312,8 +312,10 @@ Examples:
 
 Ends with exit code 1 if a row is worse than the paper's by more than its tolerance.")]
 pub(super) struct ReproduceArguments {
-    /// table01 … table11, all of them, `comparison` (every method on example 1), figure-ex2 or figure-ex6.
-    #[arg(value_name = "TABLE|all|comparison|FIGURE")]
+    /// table01 … table11, all of them, `comparison` (every method on example 1), figure-ex2 or figure-ex6; or what
+    /// others have published: `randomized-oga` (cos3, gauss4, gauss10, biharmonic3) and `kfac` (poisson2, poisson5,
+    /// poisson10, heat5), whole or one problem of them.
+    #[arg(value_name = "TABLE|all|comparison|FIGURE|FIELD")]
     pub(super) table: String,
     /// The file of a figure (default: its name, with .svg).
     #[arg(long, value_name = "FILE")]

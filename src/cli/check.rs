@@ -59,7 +59,12 @@ fn points(problem: &Problem) -> Result<String, Failure> {
         1 => "1 term".to_string(),
         terms => format!("{terms} terms"),
     };
-    Ok(format!("{} in {terms} of the loss: {rule}", loss.points()))
+    let mut words = format!("{} in {terms} of the loss: {rule}", loss.points());
+    if problem.quadrature.curvature.is_some() {
+        let inner = problem.loss(problem.settings.neurons, Purpose::Curvature)?;
+        words += &format!("; inner products of neurons on {}", inner.points());
+    }
+    Ok(words)
 }
 
 fn dictionary(problem: &Problem) -> String {
@@ -80,7 +85,7 @@ fn dictionary(problem: &Problem) -> String {
         short(dictionary.bias[1]),
         candidates(problem),
         if dictionary.refine {
-            ", the best refined by Newton's method"
+            ", the best refined"
         } else {
             ""
         }

@@ -105,7 +105,7 @@ impl Run<'_> {
                 projection: &self.projection,
                 neurons: &self.network.neurons,
             };
-            for (neuron, _) in ascend(&landscape, &starts)? {
+            for (neuron, _) in ascend(&landscape, &starts, self.params.bound)? {
                 let neuron = resolution.round(&neuron);
                 if !self.knows(&neuron)? {
                     continue;
@@ -138,12 +138,7 @@ impl Run<'_> {
             let anchored = self.anchored.as_ref().map(|_| self.training);
             let others = [self.guard.validation(), anchored].into_iter().flatten();
             let second = others.min_by_key(|sums| sums.points());
-            self.board = Some(Board::new(
-                self.curvature,
-                second,
-                grid,
-                (&zero, &*gradient),
-            )?);
+            self.board = Some(Board::new(self.curvature, second, grid, (&zero, &*gradient))?);
         }
         let Some(board) = &mut self.board else {
             return Ok(());

@@ -64,6 +64,8 @@ pub struct OrthogonalParams<'a> {
     pub fixed_grid: bool,
     /// How finely the best candidates are refined, if they are.
     pub refine: Option<Resolution>,
+    /// Whether refinement leaves components of ω that are zero as they are: directions in planes of coordinates.
+    pub bound: bool,
     /// The n at which the loss on the validation points is wanted.
     pub reported: &'a dyn Fn(usize) -> bool,
     /// Where an earlier run was interrupted.

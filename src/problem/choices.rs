@@ -69,7 +69,8 @@ impl Builder<'_> {
         let follows_weights = directions == DirectionKind::Box && given.bias.is_none();
         let offsets = offsets.or(follows_weights.then_some(BOX_OFFSETS));
         // A pool of directions that stays is only where the climb begins.
-        let refines = self.dimension > 2 && selection == Selection::Decrease;
+        let refines =
+            self.dimension > 2 && selection == Selection::Decrease && directions == DirectionKind::Sphere;
         let default_candidates = if self.dimension <= 2 { 100 } else { 256 };
         Ok(Dictionary {
             activation,

@@ -18,13 +18,18 @@ const REACH: f64 = 0.5;
 const ENOUGH: f64 = 1e-3;
 
 /// Climbs from each start to a larger |value| near by by L-BFGS on its logarithm; the best place met and the
-/// value there. The value must not depend on the length of (ω, b), so that no constraint is needed.
-pub fn ascend(landscape: &dyn Landscape, starts: &[Neuron]) -> Result<Vec<(Neuron, f64)>, SolveError> {
+/// value there. The value must not depend on the length of (ω, b), so that no constraint is needed. Where it is
+/// `bound` to its coordinates, components of ω that are zero at the start stay zero.
+pub fn ascend(
+    landscape: &dyn Landscape,
+    starts: &[Neuron],
+    bound: bool,
+) -> Result<Vec<(Neuron, f64)>, SolveError> {
     let first = landscape.slopes(starts)?;
     let mut climbers: Vec<Climber> = starts
         .iter()
         .zip(&first)
-        .map(|(start, score)| Climber::new(start, score))
+        .map(|(start, score)| Climber::new(start, score, bound))
         .collect();
     for _ in 1..EVALUATIONS {
         let active: Vec<&mut Climber> = climbers.iter_mut().filter(|climber| !climber.done).collect();
@@ -60,7 +65,17 @@ fn neuron(row: &[f64]) -> Neuron {
     }
 }
 
+/// The gradient of log |value| in those parameters that are free.
+fn log_slope(free: &[bool], score: &LocalScore) -> Vec<f64> {
+    let slopes = score.gradient.iter().zip(free);
+    slopes
+        .map(|(slope, &free)| if free { slope / score.value } else { 0.0 })
+        .collect()
+}
+
 struct Climber {
+    /// Which parameters may change.
+    free: Vec<bool>,
     place: Vec<f64>,
     value: f64,
     /// The gradient of log |value|.
@@ -73,16 +88,15 @@ struct Climber {
     done: bool,
 }
 
-fn log_slope(score: &LocalScore) -> Vec<f64> {
-    score.gradient.iter().map(|slope| slope / score.value).collect()
-}
-
 impl Climber {
-    fn new(start: &Neuron, score: &LocalScore) -> Self {
-        let slope = log_slope(score);
+    fn new(start: &Neuron, score: &LocalScore, bound: bool) -> Self {
+        let mut free: Vec<bool> = start.omega.iter().map(|&o| !bound || o != 0.0).collect();
+        free.push(true);
+        let slope = log_slope(&free, score);
         let steepness = dot(&slope, &slope).sqrt();
         let usable = steepness.is_finite() && steepness > 0.0;
         Self {
+            free,
             place: parameters(start),
             value: score.value,
             step: slope.iter().map(|s| FIRST_STEP * s / steepness).collect(),
@@ -112,7 +126,7 @@ impl Climber {
         }
         // The trial had |ω| = 1: so has the new place, and slopes belong to it.
         let place = parameters(&self.trial());
-        let slope = log_slope(score);
+        let slope = log_slope(&self.free, score);
         let moved: Vec<f64> = place
             .iter()
             .zip(&self.place)
@@ -214,7 +228,7 @@ mod tests {
                 .collect();
             let hill = Hill { top };
             let before = hill.scores(&starts).unwrap();
-            for ((_, value), before) in ascend(&hill, &starts).unwrap().iter().zip(before) {
+            for ((_, value), before) in ascend(&hill, &starts, false).unwrap().iter().zip(before) {
                 assert!(
                     *value >= before && *value > 1.0999,
                     "dimension {d}: {value} from {before}"

@@ -53,6 +53,11 @@ impl Evaluator {
         }
     }
 
+    /// Whether evaluating it costs no more than one neuron.
+    pub fn is_single(&self) -> bool {
+        self.ridges.len() <= 1
+    }
+
     /// The value under each symbol at every point of a tile, one column per symbol.
     pub fn jets(&self, symbols: &[Symbol], tile: &Tile, scratch: &mut EvaluationScratch) -> Vec<Vec<f64>> {
         let mut jets = vec![vec![0.0; tile.len()]; symbols.len()];

@@ -41,6 +41,15 @@ impl Memory {
             points = points.saturating_add(Set::new(problem, Purpose::Validation)?.points);
         }
         let mut channels = training.channels;
+        if problem.quadrature.curvature.is_some() {
+            let curvature = Set::new(problem, Purpose::Curvature)?;
+            points = points.saturating_add(curvature.points);
+            channels = channels.saturating_add(curvature.channels);
+            // The gradient at the anchor on the validation points, where the guard is.
+            if problem.settings.guard {
+                channels = channels.saturating_add(Set::new(problem, Purpose::Validation)?.channels / 2);
+            }
+        }
         if let Some(fewer) = scouted(problem) {
             let scout = Set::new(&fewer, Purpose::Training)?;
             points = points.saturating_add(scout.points);

@@ -11,7 +11,9 @@ pub use resources::{candidates, estimated_seconds};
 use crate::candidates::{self, DirectionKind};
 use crate::error::SolveError;
 use crate::estimate::{Snapshot, Verdict};
-use crate::greedy::{self, Losses, OrthogonalParams, Outcome, RelaxedParams, State, Step, Stopped};
+use crate::greedy::{
+    self, Losses, OrthogonalParams, Outcome, RelaxedParams, Selection, State, Step, Stopped,
+};
 use crate::network::Network;
 use crate::norms::ErrorMeter;
 use crate::problem::{Algorithm, Problem, Purpose};
@@ -292,6 +294,12 @@ fn solve(
         };
         return greedy::relaxed(losses, &params, observer);
     }
+    let refines = dictionary.refine
+        && match dictionary.directions {
+            DirectionKind::Sphere => true,
+            DirectionKind::Pairs => problem.settings.selection == Selection::Decrease,
+            DirectionKind::Axes | DirectionKind::Box => false,
+        };
     let params = OrthogonalParams {
         neurons: problem.settings.neurons,
         tolerance: problem.settings.tolerance,
@@ -303,12 +311,11 @@ fn solve(
         center: &center,
         grid: &grid,
         fixed_grid,
-        refine: (dictionary.refine && dictionary.directions == DirectionKind::Sphere).then(|| {
-            candidates::resolution(
-                &problem.domain,
-                &problem.quadrature.telling_apart(&problem.domain),
-            )
+        refine: refines.then(|| {
+            let rule = problem.quadrature.telling_apart(&problem.domain);
+            candidates::resolution(&problem.domain, &rule)
         }),
+        bound: dictionary.directions == DirectionKind::Pairs,
         reported: &reported,
         start,
     };

@@ -1,6 +1,7 @@
 //! The paper's tables and figures, made here, beside its own.
 
 mod baselines;
+mod field;
 mod figures;
 mod reproduce;
 mod tables;

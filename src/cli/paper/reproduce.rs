@@ -1,6 +1,7 @@
 //! `greedy-pde reproduce`: the paper's tables, ours beside theirs.
 
 use super::baselines;
+use super::field;
 use super::figures::{self, FIGURES};
 use super::tables::{MadeBy, TABLES, TableSpec};
 use crate::cli::progress::run_shown;
@@ -25,13 +26,17 @@ pub(in crate::cli) fn execute(arguments: &ReproduceArguments) -> Result<(), Fail
     if let Some(figure) = FIGURES.iter().find(|figure| figure.name == arguments.table) {
         return figures::make(figure, arguments);
     }
+    if let Some(family) = field::find(&arguments.table) {
+        return field::execute(family, arguments);
+    }
     let chosen: Vec<&TableSpec> = TABLES
         .iter()
         .filter(|spec| arguments.table == "all" || arguments.table == spec.name)
         .collect();
     if chosen.is_empty() {
         let figures = FIGURES.iter().map(|figure| figure.name);
-        let known: Vec<&str> = TABLES.iter().map(|spec| spec.name).chain(figures).collect();
+        let tables = TABLES.iter().map(|spec| spec.name);
+        let known: Vec<&str> = tables.chain(figures).chain(field::names()).collect();
         return Err(Failure::Input(format!(
             "there is no `{}` here; there are {}, {COMPARISON} and all",
             arguments.table,

@@ -62,8 +62,13 @@ impl<'a> CpuRho<'a> {
             recipe,
             channels: OnceLock::new(),
         };
-        // A gradient is asked for more than once.
-        if let Recipe::Gradient(_) = rho.recipe {
+        // A gradient is asked for more than once, and so is the curvature along what changed since an anchor.
+        let many = match &rho.recipe {
+            Recipe::Gradient(_) => true,
+            Recipe::Curvature { v, .. } => !v.is_single(),
+            Recipe::Values { .. } => false,
+        };
+        if many {
             rho.keep()?;
         }
         Ok(rho)

@@ -1,0 +1,35 @@
+//! The problems that others have published.
+
+mod common;
+
+use common::{neurons, solve};
+use greedy_pde::problem::Problem;
+
+/// Every file of configs/field, made small, is solved, and its error falls.
+#[test]
+fn errors_fall_in_every_published_problem() {
+    let mut files = 0;
+    for entry in std::fs::read_dir("configs/field").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        files += 1;
+        let mut overrides = neurons(24);
+        let text = std::fs::read_to_string(&path).unwrap();
+        match text.contains("cells = ") {
+            true => overrides.cells = Some(12),
+            false => overrides.points = Some(4096),
+        }
+        // The part for inner products must not be more than there is.
+        let kept: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with("curvature"))
+            .collect();
+        let problem = Problem::from_toml(&kept.join("\n"), "field", &overrides).unwrap();
+        let rows = solve(&problem).rows;
+        let l2 = |n: usize| rows[n].l2.unwrap();
+        assert!(l2(rows.len() - 1) < 0.7 * l2(0), "{}: {rows:?}", path.display());
+    }
+    assert_eq!(files, 8);
+}
