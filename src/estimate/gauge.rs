@@ -65,7 +65,7 @@ type Scratch = (Workspace, EvaluationScratch, TermTile);
 
 impl<'a> Gauge<'a> {
     pub(super) fn new(problem: &'a Problem, neurons: usize) -> Result<Self, SolveError> {
-        let (mut graph, specs) = problem.terms(neurons);
+        let (mut graph, specs) = problem.terms_with_data(neurons, Purpose::Validation);
         let rule = |region| {
             let rule = problem
                 .quadrature
@@ -100,7 +100,7 @@ impl<'a> Gauge<'a> {
     fn probe(&self, graph: &mut Graph, node: NodeId) -> (Vec<Program>, Program) {
         let dimension = self.problem.dimension();
         let terms = self.terms.iter();
-        let programs = terms.map(|term| jets_of_formula(graph, node, &term.symbols, dimension));
+        let programs = terms.map(|term| jets_of_formula(graph, node, &term.symbols, term.points.inputs()));
         (programs.collect(), Program::new(graph, &[node], dimension, &[]))
     }
 
@@ -275,7 +275,7 @@ fn evaluated(program: &Program, count: usize, tile: &TermTile, workspace: &mut W
 }
 
 /// The jets of a formula under symbols.
-fn jets_of_formula(graph: &mut Graph, node: NodeId, symbols: &[Symbol], dimension: usize) -> Program {
+fn jets_of_formula(graph: &mut Graph, node: NodeId, symbols: &[Symbol], inputs: usize) -> Program {
     let of_symbol = |symbol: &Symbol| {
         let parts: Vec<NodeId> = symbol
             .terms()
@@ -289,7 +289,7 @@ fn jets_of_formula(graph: &mut Graph, node: NodeId, symbols: &[Symbol], dimensio
         graph.sum(&parts)
     };
     let roots: Vec<NodeId> = symbols.iter().map(of_symbol).collect();
-    Program::new(graph, &roots, dimension, &[])
+    Program::new(graph, &roots, inputs, &[])
 }
 
 /// Does something at every tile of a term's points.
@@ -313,6 +313,7 @@ fn sobolev(graph: &mut Graph, dimension: usize) -> TermSpec {
     TermSpec {
         region: Region::Interior,
         scale: 1.0,
+        listed: None,
         density: Density::Energy {
             parts: parts.collect(),
             potential: None,

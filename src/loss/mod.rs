@@ -16,8 +16,9 @@ pub use term::{Term, TermTile};
 
 use crate::domain::{Domain, Region};
 use crate::expression::{Graph, NodeId};
-use crate::points::{PointsError, Rule};
+use crate::points::{Listed, PointsError, Rule};
 use crate::symbol::Symbol;
+use std::sync::Arc;
 
 /// A named formula.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +67,8 @@ pub struct TermSpec {
     pub scale: f64,
     /// What is integrated.
     pub density: Density,
+    /// Points of its own, in place of those that a rule makes in the region.
+    pub listed: Option<Arc<Listed>>,
 }
 
 /// The loss: terms over their points.
@@ -100,7 +103,7 @@ impl Loss {
     /// The memory that all points and coefficients take, in bytes; constants take none.
     pub fn bytes(&self) -> usize {
         let terms = self.terms.iter().map(|term| {
-            let numbers = 1 + term.points.dimension() + term.varying();
+            let numbers = 1 + term.points.dimension() + term.points.attributes() + term.varying();
             term.points.len().saturating_mul(8 * numbers)
         });
         terms.fold(0, usize::saturating_add)

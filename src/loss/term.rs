@@ -7,6 +7,7 @@ use crate::error::SolveError;
 use crate::expression::{Graph, MultiIndex, NodeId, Program, Workspace};
 use crate::points::{PointSet, PointsError, Rule, Tile};
 use crate::symbol::Symbol;
+use std::sync::Arc;
 
 /// A term with its points.
 #[derive(Debug, Clone)]
@@ -69,7 +70,11 @@ impl Term {
         rule: Rule,
         stream: u32,
     ) -> Result<Self, PointsError> {
-        let dimension = domain.dimension();
+        let points = match &spec.listed {
+            Some(listed) => PointSet::listed(Arc::clone(listed)),
+            None => PointSet::new(domain, spec.region, rule, stream)?,
+        };
+        let inputs = points.inputs();
         let mut columns = Columns::default();
         let (symbols, layout, potential) = match &spec.density {
             Density::Energy { parts, potential } => {
@@ -110,7 +115,7 @@ impl Term {
             let bend = graph.differentiate_by_unknown(slope, &u);
             Potential {
                 name: formula.name.clone(),
-                program: Program::new(graph, &[formula.node, slope, bend], dimension, &[u]),
+                program: Program::new(graph, &[formula.node, slope, bend], inputs, &[u]),
             }
         });
         let numbers = columns.nodes.iter().map(|&node| graph.as_number(node));
@@ -118,11 +123,11 @@ impl Term {
         let varying = varying.filter(|(_, number)| number.is_none());
         let varying: Vec<NodeId> = varying.map(|(&node, _)| node).collect();
         Ok(Self {
-            points: PointSet::new(domain, spec.region, rule, stream)?,
+            program: Program::new(graph, &varying, inputs, &[]),
+            points,
             symbols,
             scale: spec.scale,
             layout,
-            program: Program::new(graph, &varying, dimension, &[]),
             constants: numbers.map(|number| number.map(Constant::new)).collect(),
             names: columns.names,
             potential,

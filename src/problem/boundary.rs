@@ -143,7 +143,7 @@ impl Builder<'_> {
                     return Err(self.source.error(
                         "boundary.faces",
                         span,
-                        format!("the face {} already has a condition", face.name()),
+                        format!("the face {} already has a condition", self.domain.face_name(face)),
                     ));
                 }
                 place.tables.push(table);
@@ -171,10 +171,14 @@ impl Builder<'_> {
                 )),
                 _ => None,
             };
-            face.name() == wanted || alias.is_some_and(|alias| alias == wanted)
+            self.domain.face_name(**face) == wanted || alias.is_some_and(|alias| alias == wanted)
         };
         all.iter().find(matches).copied().ok_or_else(|| {
-            let known: Vec<String> = all.iter().take(6).map(Face::name).collect();
+            let known: Vec<String> = all
+                .iter()
+                .take(6)
+                .map(|&face| self.domain.face_name(face))
+                .collect();
             let more = if all.len() > known.len() { ", …" } else { "" };
             self.source
                 .error(

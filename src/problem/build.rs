@@ -1,15 +1,16 @@
 //! From the file's text to a checked [`Problem`].
 
+use super::attachment::Attachment;
 use super::boundary::Kind;
-use super::choices::domain;
+use super::domains::domain;
 use super::equation;
 use super::file::{File, Formulation};
 use super::settings::{Overrides, Purpose};
-use super::source::{Source, count, finite};
+use super::source::{Source, finite};
 use super::typed::Text;
-use super::{Algorithm, Kernel, PenaltySpec, Problem, ProblemError, Words};
+use super::{Algorithm, Data, Kernel, PenaltySpec, Problem, ProblemError, Words};
 use crate::candidates::DEFAULT_OFFSETS;
-use crate::domain::{Domain, Face};
+use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
 use crate::loss::{Density, Formula, Loss, TermSpec};
@@ -20,7 +21,7 @@ use toml::Spanned;
 pub(super) type Built<T> = Result<T, ProblemError>;
 
 /// More dimensions than any rule here can fill.
-const MAX_DIMENSION: i64 = 100;
+pub(super) const MAX_DIMENSION: i64 = 100;
 /// More points take hours for a single pass.
 pub(super) const MAX_POINTS: usize = 10_000_000_000;
 pub(super) const MAX_COUNT: i64 = 1_000_000_000_000;
@@ -66,9 +67,18 @@ impl Problem {
             .collect()
     }
 
+    /// The same with the measurements for a purpose.
+    pub fn terms_with_data(&self, neurons: usize, purpose: Purpose) -> (Graph, Vec<TermSpec>) {
+        let (mut graph, mut terms) = self.terms(neurons);
+        for data in &self.data {
+            terms.push(data.term(&mut graph, purpose));
+        }
+        (graph, terms)
+    }
+
     /// The loss on the points for a purpose.
     pub fn loss(&self, neurons: usize, purpose: Purpose) -> Result<Loss, SolveError> {
-        let (graph, terms) = self.terms(neurons);
+        let (graph, terms) = self.terms_with_data(neurons, purpose);
         Ok(Loss::new(&graph, &self.domain, &terms, |region| {
             self.quadrature.rule(&self.domain, region, purpose)
         })?)
@@ -122,6 +132,7 @@ impl PenaltySpec {
             .map(|(scale, density)| TermSpec {
                 region: self.region,
                 scale,
+                listed: None,
                 density,
             })
             .collect()
@@ -135,6 +146,7 @@ pub(super) struct Builder<'a> {
     pub(super) graph: Graph,
     pub(super) constants: BTreeMap<String, f64>,
     pub(super) warnings: Vec<String>,
+    pub(super) files: Vec<Attachment>,
 }
 
 /// Where formulas may use the unknown.
@@ -147,13 +159,6 @@ pub(super) enum Names {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(source: Source<'a>, file: &File) -> Built<Self> {
-        let dimension = count(
-            &source,
-            "domain.dimension",
-            &file.domain.dimension,
-            1,
-            MAX_DIMENSION,
-        )?;
         let mut constants = BTreeMap::new();
         for (name, value) in &file.constants {
             let key = format!("constants.{name}");
@@ -166,10 +171,12 @@ impl<'a> Builder<'a> {
             }
             constants.insert(name.clone(), finite(&source, &key, value, &BTreeMap::new())?);
         }
+        let (domain, files) = domain(&source, file, &constants)?;
         Ok(Self {
-            domain: domain(&source, &file.domain, dimension, &constants)?,
+            dimension: domain.dimension(),
+            domain,
             source,
-            dimension,
+            files,
             graph: Graph::new(),
             constants,
             warnings: Vec::new(),
@@ -186,9 +193,9 @@ impl<'a> Builder<'a> {
             ));
         }
         let mut settings = self.settings(file, overrides)?;
-        let mut quadrature =
-            self.quadrature(&file.quadrature, overrides, (settings.neurons, settings.seed))?;
+        let mut quadrature = self.quadrature(file, overrides, (settings.neurons, settings.seed))?;
         let equation = &file.equation;
+        let data = self.data(file)?;
         let exact = self.optional("equation.exact", equation.exact.as_ref(), Names::Coordinates)?;
         let derived = equation.source.is_none();
         let mut terms = Vec::new();
@@ -217,7 +224,7 @@ impl<'a> Builder<'a> {
                 order
             }
             Formulation::Fit => {
-                terms.push(self.fit(file, exact)?);
+                terms.extend(self.fit(file, exact)?);
                 0
             }
         };
@@ -225,11 +232,11 @@ impl<'a> Builder<'a> {
             formulation: equation.formulation,
             order,
         };
-        let unnamed: Vec<Face> = self
+        let unnamed: Vec<String> = self
             .faces(file, kind)?
             .into_iter()
             .filter(|conditions| conditions.tables.is_empty())
-            .map(|conditions| conditions.face)
+            .map(|conditions| self.domain.face_name(conditions.face))
             .collect();
         settings.selection = self.selection(file, !penalties.is_empty())?;
         let dictionary = self.dictionary(file, settings.selection)?;
@@ -263,7 +270,7 @@ impl<'a> Builder<'a> {
         }
         let choices = (&settings, &dictionary, &quadrature);
         quadrature.curvature = self.curvature(file, choices, (&terms, &penalties))?;
-        let kernel = self.kernel(file, &terms, &penalties)?;
+        let kernel = self.kernel(file, &terms, &penalties, &data)?;
         if !settings.guard {
             self.warn_of_fine_offsets(&quadrature.telling_apart(&self.domain), dictionary.offsets);
         }
@@ -280,6 +287,8 @@ impl<'a> Builder<'a> {
             words: Words::of(file, kind, &unnamed, &kernel),
             kernel,
             warnings: self.warnings,
+            files: self.files,
+            data,
             terms,
             penalties,
         })
@@ -307,13 +316,20 @@ impl<'a> Builder<'a> {
     }
 
     /// What the equation leaves free; an error where that leaves it without a solution.
-    fn kernel(&mut self, file: &File, terms: &[TermSpec], penalties: &[PenaltySpec]) -> Built<Kernel> {
+    fn kernel(
+        &mut self,
+        file: &File,
+        terms: &[TermSpec],
+        penalties: &[PenaltySpec],
+        data: &[Data],
+    ) -> Built<Kernel> {
         let mut graph = self.graph.clone();
         let mut specs = terms.to_vec();
         for penalty in penalties {
             // What a penalty leaves free does not depend on its strength.
             specs.extend(penalty.terms_with(&mut graph, 1.0));
         }
+        specs.extend(data.iter().map(|data| data.term(&mut graph, Purpose::Training)));
         let kernel = match Kernel::of(&graph, &self.domain, &specs) {
             Ok(kernel) => kernel,
             Err(SolveError::NotConvex { what, value, point }) => {

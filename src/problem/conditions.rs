@@ -126,6 +126,7 @@ impl Builder<'_> {
         terms.push(TermSpec {
             region: Region::Boundary(face),
             scale: 1.0,
+            listed: None,
             density: Density::Energy {
                 parts: loads
                     .into_iter()
@@ -226,6 +227,7 @@ impl Builder<'_> {
                 terms.push(TermSpec {
                     region: Region::Boundary(conditions.face),
                     scale: weight * mean,
+                    listed: None,
                     density: Density::Residual {
                         parts: parts
                             .into_iter()

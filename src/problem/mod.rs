@@ -1,10 +1,13 @@
 //! What is to be solved, with which dictionary, on which points, by which algorithm.
 
+mod attachment;
 mod boundary;
 mod build;
 mod choices;
 mod conditions;
 mod curvature;
+mod data;
+mod domains;
 mod equation;
 mod error;
 mod file;
@@ -16,6 +19,8 @@ mod terms;
 mod typed;
 mod words;
 
+pub use attachment::Attachment;
+pub use data::Data;
 pub use error::ProblemError;
 pub use file::{Algorithm, Condition, Formulation};
 pub use kernel::{Affine, Kernel};
@@ -56,6 +61,10 @@ pub struct Problem {
     pub kernel: Kernel,
     /// Things the user should know, although the problem can be solved.
     pub warnings: Vec<String>,
+    /// The files it names.
+    pub files: Vec<Attachment>,
+    /// Measurements that the loss takes in.
+    pub data: Vec<Data>,
     terms: Vec<TermSpec>,
     penalties: Vec<PenaltySpec>,
 }
@@ -113,13 +122,18 @@ impl Problem {
 
     /// The settings in force, for the report.
     pub fn settings_json(&self) -> serde_json::Value {
-        serde_json::json!({
+        let mut settings = serde_json::json!({
             "formulation": self.formulation,
             "order": self.order,
             "dictionary": self.dictionary,
             "quadrature": self.quadrature,
             "solver": self.settings,
-        })
+        });
+        if !self.files.is_empty() {
+            let files = self.files.iter().map(|file| format!("{:016x}", file.digest()));
+            settings["files"] = files.collect();
+        }
+        settings
     }
 
     /// Whether the equation has a potential: then the loss is not quadratic.

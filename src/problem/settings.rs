@@ -96,6 +96,12 @@ impl Quadrature {
                     cells: self.curvature.unwrap_or(cells),
                     order,
                 },
+                // Nothing is aligned to the parts of a mesh's cells: other parts are blind to nothing, and the same parts
+                // with more nodes have been overfitted together.
+                Purpose::Validation if matches!(domain, Domain::Mesh(_)) => Rule::Gauss {
+                    cells: cells + cells.div_ceil(4),
+                    order: order + 1,
+                },
                 Purpose::Validation => Rule::Gauss {
                     cells,
                     order: order + 2,
@@ -129,7 +135,9 @@ impl Quadrature {
                 },
             },
             Rule::MonteCarlo { points, seed } => match purpose {
-                Purpose::Errors if domain.dimension() <= 3 => error_gauss(domain.dimension()),
+                Purpose::Errors if domain.dimension() <= 3 && domain.has_cells() => {
+                    error_gauss(domain.dimension())
+                }
                 _ => Rule::MonteCarlo {
                     points: self.count(points, region, purpose),
                     seed: match purpose {

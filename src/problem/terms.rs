@@ -157,6 +157,7 @@ impl Builder<'_> {
         terms.push(TermSpec {
             region: Region::Interior,
             scale: 1.0 / self.domain.measure(Region::Interior),
+            listed: None,
             density: Density::Residual {
                 parts: parts
                     .into_iter()
@@ -191,14 +192,7 @@ impl Builder<'_> {
         Ok(order)
     }
 
-    pub(super) fn fit(&mut self, file: &File, exact: Option<NodeId>) -> Built<TermSpec> {
-        let Some(exact) = exact else {
-            return Err(ProblemError::new(
-                self.source.name,
-                "a fit needs `exact`, the function to be fitted",
-            )
-            .key("equation.exact"));
-        };
+    pub(super) fn fit(&mut self, file: &File, exact: Option<NodeId>) -> Built<Option<TermSpec>> {
         if let Some(boundary) = file.boundary.0.first() {
             return Err(self.source.error(
                 "boundary.condition",
@@ -206,14 +200,26 @@ impl Builder<'_> {
                 "a fit has no boundary condition; remove this table",
             ));
         }
+        // Measurements are fitted instead; then `exact` only measures errors.
+        if !file.data.is_empty() {
+            return Ok(None);
+        }
+        let Some(exact) = exact else {
+            return Err(ProblemError::new(
+                self.source.name,
+                "a fit needs `exact`, the function to be fitted, or [[data]]",
+            )
+            .key("equation.exact"));
+        };
         let one = self.graph.number(1.0);
-        Ok(TermSpec {
+        Ok(Some(TermSpec {
             region: Region::Interior,
             scale: 1.0,
+            listed: None,
             density: Density::Residual {
                 parts: vec![(Symbol::value(), Formula::new("1", one))],
                 source: Formula::new("exact", exact),
             },
-        })
+        }))
     }
 }

@@ -4,7 +4,6 @@ use super::Kernel;
 use super::boundary::{Held, Kind};
 use super::file::{Condition, File, FileBoundary, FileEquation, Formulation};
 use super::typed::{Real, Text};
-use crate::domain::Face;
 use toml::Spanned;
 
 /// The equation and its boundary conditions in words and formulas.
@@ -20,7 +19,7 @@ pub struct Words {
 
 impl Words {
     /// `unnamed` are the faces that no table says anything about.
-    pub(super) fn of(file: &File, kind: Kind, unnamed: &[Face], kernel: &Kernel) -> Self {
+    pub(super) fn of(file: &File, kind: Kind, unnamed: &[String], kernel: &Kernel) -> Self {
         let exact = file.equation.exact.is_some();
         let tables = file.boundary.0.iter();
         let mut boundary: Vec<String> = tables.map(|given| condition(given, kind, exact)).collect();
@@ -42,14 +41,13 @@ impl Words {
 }
 
 /// What holds on faces that no table names.
-fn unsaid(kind: Kind, unnamed: &[Face], everywhere: bool, exact: bool) -> Option<String> {
+fn unsaid(kind: Kind, unnamed: &[String], everywhere: bool, exact: bool) -> Option<String> {
     if unnamed.is_empty() {
         return None;
     }
-    let names: Vec<String> = unnamed.iter().map(Face::name).collect();
     let place = match everywhere {
         true => "on all of the boundary".to_string(),
-        false => format!("on {}", names.join(", ")),
+        false => format!("on {}", unnamed.join(", ")),
     };
     Some(match kind.formulation {
         Formulation::Fit => "none: a fit asks for nothing there".to_string(),
