@@ -51,7 +51,7 @@ impl ErrorMeter {
         let Some(exact) = problem.exact else {
             return Ok(None);
         };
-        let (mut graph, specs) = problem.terms(neurons);
+        let (mut graph, specs) = problem.terms_and_held(neurons);
         let dimension = problem.dimension();
         let one = Formula::new("1", graph.number(1.0));
         let zero = Formula::new("0", graph.number(0.0));

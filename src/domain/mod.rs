@@ -108,6 +108,9 @@ pub enum Region {
     Interior,
     /// A piece of ∂Ω.
     Boundary(Face),
+    /// The two sides of a box across a coordinate: their points in pairs, one after the other. What is integrated there is a
+    /// function of the jump.
+    Pairs(usize),
 }
 
 /// How the outer normal of a face is known.
@@ -212,6 +215,10 @@ impl Domain {
     /// The measure of a region: volume, area, length, or 1 for a point.
     pub fn measure(&self, region: Region) -> f64 {
         match (self, region) {
+            (_, Region::Pairs(coordinate)) => self.measure(Region::Boundary(Face::Side {
+                coordinate,
+                upper: false,
+            })),
             (Domain::Box { lower, upper }, Region::Interior) => {
                 lower.iter().zip(upper).map(|(l, u)| u - l).product()
             }

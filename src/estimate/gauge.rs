@@ -56,7 +56,8 @@ pub(super) struct Gauge<'a> {
     problem: &'a Problem,
     sobolev: Term,
     terms: Vec<Term>,
-    regions: Vec<Region>,
+    /// Which of the terms hold data on the boundary.
+    constraints: std::ops::Range<usize>,
     /// Functions that no neuron makes, each by its jets in every term.
     probes: Vec<(Vec<Program>, Program)>,
 }
@@ -65,7 +66,9 @@ type Scratch = (Workspace, EvaluationScratch, TermTile);
 
 impl<'a> Gauge<'a> {
     pub(super) fn new(problem: &'a Problem, neurons: usize) -> Result<Self, SolveError> {
-        let (mut graph, specs) = problem.terms_with_data(neurons, Purpose::Validation);
+        let (mut graph, mut specs) = problem.terms_and_held(neurons);
+        let constraints = problem.unpenalised_terms()..specs.len();
+        specs.extend(problem.data_terms(&mut graph, Purpose::Validation));
         let rule = |region| {
             let rule = problem
                 .quadrature
@@ -79,7 +82,7 @@ impl<'a> Gauge<'a> {
             problem,
             sobolev: h1.terms.into_iter().next().expect("one term was asked for"),
             terms: loss.terms,
-            regions: specs.iter().map(|spec| spec.region).collect(),
+            constraints,
             probes: Vec::new(),
         };
         if problem.formulation == Formulation::Energy {
@@ -204,8 +207,8 @@ impl<'a> Gauge<'a> {
     pub(super) fn mismatch(&self, u: &Network) -> Result<Mismatch, SolveError> {
         let evaluator = Evaluator::new(u);
         let (mut squares, mut measure, mut energy) = (0.0, 0.0, 0.0);
-        for (term, region) in self.terms.iter().zip(&self.regions) {
-            if *region == Region::Interior || self.problem.formulation != Formulation::Energy {
+        for term in &self.terms[self.constraints.clone()] {
+            if self.problem.formulation != Formulation::Energy || term.is_paired() {
                 continue;
             }
             let DensityLayout::Energy { quadratic, .. } = term.layout() else {

@@ -101,11 +101,15 @@ fn held_faces(graph: &Graph, specs: &[TermSpec]) -> Vec<Face> {
     };
     let mut faces = Vec::new();
     for spec in specs.iter().filter(held) {
-        if let Region::Boundary(face) = spec.region
-            && !faces.contains(&face)
-        {
-            faces.push(face);
-        }
+        let held = match spec.region {
+            Region::Interior => Vec::new(),
+            Region::Boundary(face) => vec![face],
+            Region::Pairs(coordinate) => [false, true]
+                .map(|upper| Face::Side { coordinate, upper })
+                .to_vec(),
+        };
+        let fresh: Vec<Face> = held.into_iter().filter(|face| !faces.contains(face)).collect();
+        faces.extend(fresh);
     }
     faces
 }

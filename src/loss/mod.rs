@@ -15,7 +15,8 @@ pub(crate) use term::require_finite;
 pub use term::{Term, TermTile};
 
 use crate::domain::{Domain, Region};
-use crate::expression::{Graph, NodeId};
+use crate::error::SolveError;
+use crate::expression::{Graph, NodeId, Workspace};
 use crate::points::{Listed, PointsError, Rule};
 use crate::symbol::Symbol;
 use std::sync::Arc;
@@ -107,6 +108,19 @@ impl Loss {
             term.points.len().saturating_mul(8 * numbers)
         });
         terms.fold(0, usize::saturating_add)
+    }
+
+    /// What is to be added so that every term is a square.
+    pub fn completion(&self) -> Result<f64, SolveError> {
+        let (mut workspace, mut tile) = (Workspace::default(), TermTile::default());
+        let mut sum = 0.0;
+        for term in &self.terms {
+            for range in term.points.tiles() {
+                term.fill(range, &mut workspace, &mut tile)?;
+                sum += term.completion(&tile);
+            }
+        }
+        Ok(sum)
     }
 
     /// Whether the loss is a quadratic function.

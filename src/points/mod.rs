@@ -23,7 +23,7 @@ pub use philox::{MonteCarlo, philox, uniforms as philox_uniforms};
 pub use region::unit_vector;
 pub use simplex::{cube_rule, simplex_rule};
 
-use crate::domain::{Domain, Region};
+use crate::domain::{Domain, Face, Region};
 use cells::{CellGauss, CellSequence};
 use listed::Sieve;
 use pieces::Pieces;
@@ -102,6 +102,8 @@ enum Source {
     Sieve(Sieve),
     /// Points that are kept.
     Listed(Arc<Listed>),
+    /// Each point of a set followed by the same point with another value of a coordinate.
+    Pairs(Box<PointSet>, usize, f64),
 }
 
 /// A run of points, column by column.
@@ -298,6 +300,9 @@ fn gauss_count(cells: &[usize], order: usize) -> Result<usize, PointsError> {
 impl PointSet {
     /// The points of `rule` in a region. `stream` tells apart the random points of several regions.
     pub fn new(domain: &Domain, region: Region, rule: Rule, stream: u32) -> Result<Self, PointsError> {
+        if let Region::Pairs(coordinate) = region {
+            return Self::pairs(domain, coordinate, rule, stream);
+        }
         let dimension = domain.dimension();
         let is_gauss = matches!(rule, Rule::Gauss { .. });
         let on_boundary = region != Region::Interior;
@@ -345,11 +350,26 @@ impl PointSet {
         })
     }
 
+    /// The points of the lower side across a coordinate, each followed by the one opposite.
+    fn pairs(domain: &Domain, coordinate: usize, rule: Rule, stream: u32) -> Result<Self, PointsError> {
+        let lower = Region::Boundary(Face::Side {
+            coordinate,
+            upper: false,
+        });
+        let side = Self::new(domain, lower, rule, stream)?;
+        Ok(Self {
+            count: 2 * side.count,
+            dimension: side.dimension,
+            attributes: 0,
+            source: Source::Pairs(Box::new(side), coordinate, domain.side(coordinate).1),
+        })
+    }
+
     /// Gauss points in a region of a box, with so many cells along each of its axes.
     fn gauss(domain: &Domain, region: Region, cells: &[usize], order: usize) -> Result<Self, PointsError> {
         let map = RegionMap::new(domain, region, true)?;
         let fixed = match region {
-            Region::Boundary(crate::domain::Face::Side { coordinate, .. }) => Some(coordinate),
+            Region::Boundary(Face::Side { coordinate, .. }) => Some(coordinate),
             _ => None,
         };
         let used = cells.iter().enumerate().filter(|(axis, _)| Some(*axis) != fixed);
@@ -417,6 +437,20 @@ impl PointSet {
             Source::Sequence(sequence) => sequence.fill(range, tile),
             Source::Sieve(sieve) => sieve.fill(range, tile),
             Source::Listed(listed) => listed.fill(range, tile),
+            Source::Pairs(side, coordinate, opposite) => {
+                let mut single = Tile::default();
+                side.fill(range.start / 2..range.end.div_ceil(2), &mut single);
+                for (place, index) in range.clone().enumerate() {
+                    let from = index / 2 - range.start / 2;
+                    tile.weights[place] = single.weights[from];
+                    for (column, known) in tile.coordinates.iter_mut().zip(&single.coordinates) {
+                        column[place] = known[from];
+                    }
+                    if index % 2 == 1 {
+                        tile.coordinates[*coordinate][place] = *opposite;
+                    }
+                }
+            }
         }
     }
 

@@ -34,10 +34,10 @@ impl RegionMap {
         match (&self.domain, self.region) {
             (Domain::Ball { .. }, Region::Interior) if d <= 3 => d,
             (Domain::Ball { .. }, Region::Interior) => d + 1,
-            (Domain::Ball { .. }, Region::Boundary(_)) if d <= 3 => d - 1,
-            (Domain::Ball { .. }, Region::Boundary(_)) => d,
+            (Domain::Ball { .. }, _) if d <= 3 => d - 1,
+            (Domain::Ball { .. }, _) => d,
             (_, Region::Interior) => d,
-            (_, Region::Boundary(_)) => d - 1,
+            _ => d - 1,
         }
     }
 

@@ -5,6 +5,7 @@ use super::boundary::Kind;
 use super::domains::domain;
 use super::equation;
 use super::file::{File, Formulation};
+use super::held::has_multiplier;
 use super::settings::{Overrides, Purpose};
 use super::source::{Source, finite};
 use super::typed::Text;
@@ -53,6 +54,31 @@ impl Problem {
         (graph, terms)
     }
 
+    /// The same with the penalties of conditions that multipliers hold: what norms of errors are made of.
+    pub fn terms_and_held(&self, neurons: usize) -> (Graph, Vec<TermSpec>) {
+        let (graph, mut terms) = self.terms(neurons);
+        terms.extend(self.held.iter().cloned());
+        (graph, terms)
+    }
+
+    /// The penalty of the conditions that multipliers hold, if there are any.
+    pub fn held_loss(&self, purpose: Purpose) -> Result<Option<Loss>, SolveError> {
+        match self.held.is_empty() {
+            true => Ok(None),
+            false => Ok(Some(Loss::new(
+                &self.graph,
+                &self.domain,
+                &self.held,
+                |region| self.quadrature.rule(&self.domain, region, purpose),
+            )?)),
+        }
+    }
+
+    /// Whether conditions are held by multipliers.
+    pub fn has_multipliers(&self) -> bool {
+        !self.held.is_empty() && has_multiplier(self.formulation)
+    }
+
     /// Losses −ℓ(u) of the functionals that fix what the equation leaves free, on the points for a purpose.
     pub fn functionals(&self, purpose: Purpose) -> Result<Vec<Loss>, SolveError> {
         let functions = self.kernel.functions.iter();
@@ -67,18 +93,20 @@ impl Problem {
             .collect()
     }
 
-    /// The same with the measurements for a purpose.
-    pub fn terms_with_data(&self, neurons: usize, purpose: Purpose) -> (Graph, Vec<TermSpec>) {
-        let (mut graph, mut terms) = self.terms(neurons);
-        for data in &self.data {
-            terms.push(data.term(&mut graph, purpose));
-        }
-        (graph, terms)
+    /// How many of the [terms](Self::terms) come before those of penalties.
+    pub fn unpenalised_terms(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Terms of the measurements for a purpose.
+    pub fn data_terms(&self, graph: &mut Graph, purpose: Purpose) -> Vec<TermSpec> {
+        self.data.iter().map(|data| data.term(graph, purpose)).collect()
     }
 
     /// The loss on the points for a purpose.
     pub fn loss(&self, neurons: usize, purpose: Purpose) -> Result<Loss, SolveError> {
-        let (graph, terms) = self.terms_with_data(neurons, purpose);
+        let (mut graph, mut terms) = self.terms(neurons);
+        terms.extend(self.data_terms(&mut graph, purpose));
         Ok(Loss::new(&graph, &self.domain, &terms, |region| {
             self.quadrature.rule(&self.domain, region, purpose)
         })?)
@@ -147,6 +175,8 @@ pub(super) struct Builder<'a> {
     pub(super) constants: BTreeMap<String, f64>,
     pub(super) warnings: Vec<String>,
     pub(super) files: Vec<Attachment>,
+    /// Penalties of conditions that multipliers hold.
+    pub(super) held: Vec<TermSpec>,
 }
 
 /// Where formulas may use the unknown.
@@ -177,6 +207,7 @@ impl<'a> Builder<'a> {
             domain,
             source,
             files,
+            held: Vec::new(),
             graph: Graph::new(),
             constants,
             warnings: Vec::new(),
@@ -209,6 +240,7 @@ impl<'a> Builder<'a> {
                 for conditions in self.faces(file, energy.kind())? {
                     self.energy_face(&energy, &conditions, exact, &mut terms, &mut penalties)?;
                 }
+                self.periodic(file, energy.kind(), Some(&energy))?;
                 if let Some(exact) = exact.filter(|_| derived) {
                     let functions = self.continuous_in_energy(&energy, exact);
                     self.warn_of_kinks(functions);
@@ -246,6 +278,16 @@ impl<'a> Builder<'a> {
                 "solver.algorithm",
                 file.solver.algorithm.as_ref().map_or(0..0, Spanned::span),
                 "the relaxed algorithm needs `radius`, a bound on the sum of the coefficients' sizes",
+            ));
+        }
+        if settings.algorithm == Algorithm::Rga && !self.held.is_empty() {
+            return Err(self.source.error(
+                "boundary.condition",
+                file.boundary
+                    .0
+                    .first()
+                    .map_or(0..0, |table| table.condition.span()),
+                "the relaxed algorithm has no multipliers: give `penalty`, the small δ in ½δ⁻¹∫(u − g)²",
             ));
         }
         if let (Some(given), Some(potential)) = (&equation.potential, potential_of(&terms))
@@ -289,6 +331,7 @@ impl<'a> Builder<'a> {
             warnings: self.warnings,
             files: self.files,
             data,
+            held: self.held,
             terms,
             penalties,
         })
@@ -329,6 +372,7 @@ impl<'a> Builder<'a> {
             // What a penalty leaves free does not depend on its strength.
             specs.extend(penalty.terms_with(&mut graph, 1.0));
         }
+        specs.extend(self.held.iter().cloned());
         specs.extend(data.iter().map(|data| data.term(&mut graph, Purpose::Training)));
         let kernel = match Kernel::of(&graph, &self.domain, &specs) {
             Ok(kernel) => kernel,

@@ -121,6 +121,7 @@ pub(super) struct FileBoundary {
     pub slope: Option<Spanned<Text>>,
     pub moment: Option<Spanned<Text>>,
     pub weight: Option<Spanned<Real>>,
+    pub coefficient: Option<Spanned<Text>>,
     pub faces: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
@@ -144,6 +145,10 @@ pub enum Condition {
     SimplySupported,
     /// Order 4: bending moment and shear are those of a free end.
     Free,
+    /// a ∂u/∂n + κ u is given.
+    Robin,
+    /// Two opposite faces are one.
+    Periodic,
 }
 
 #[derive(Debug, Deserialize)]

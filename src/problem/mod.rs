@@ -11,6 +11,7 @@ mod domains;
 mod equation;
 mod error;
 mod file;
+mod held;
 mod kernel;
 mod rough;
 mod settings;
@@ -67,6 +68,8 @@ pub struct Problem {
     pub data: Vec<Data>,
     terms: Vec<TermSpec>,
     penalties: Vec<PenaltySpec>,
+    /// Penalties of conditions that are held by multipliers besides.
+    held: Vec<TermSpec>,
 }
 
 /// A penalty ½δ⁻¹ (Bu − g)² whose δ depends on the number of neurons.

@@ -158,16 +158,16 @@ impl Quadrature {
     fn count(&self, points: usize, region: Region, purpose: Purpose) -> usize {
         match (region, purpose) {
             (Region::Interior, Purpose::Errors) => error_points(points),
-            (Region::Boundary(_), Purpose::Errors) => error_points(self.boundary_points),
+            (Region::Boundary(_) | Region::Pairs(_), Purpose::Errors) => error_points(self.boundary_points),
             (Region::Interior, Purpose::Validation) => points.min(MANY_POINTS.max(points / 16)),
             (Region::Interior, Purpose::Training) => points,
             (Region::Interior, Purpose::Curvature) => self.curvature.unwrap_or(points),
             // As much fewer as inside.
-            (Region::Boundary(_), Purpose::Curvature) => {
+            (Region::Boundary(_) | Region::Pairs(_), Purpose::Curvature) => {
                 let part = self.curvature.map_or(1.0, |fewer| fewer as f64 / points as f64);
                 ((self.boundary_points as f64 * part) as usize).max(1)
             }
-            (Region::Boundary(_), _) => self.boundary_points,
+            (Region::Boundary(_) | Region::Pairs(_), _) => self.boundary_points,
         }
     }
 }

@@ -185,9 +185,14 @@ impl Builder<'_> {
             .sum();
         // In 1-D the ends are added, elsewhere the boundary enters by its mean.
         let mean = if self.dimension == 1 { 1.0 } else { 1.0 / measure };
+        let diffusion = match &equation.operator {
+            Some(_) => self.graph.number(1.0),
+            None => self.energy(equation)?.diffusion,
+        };
         for conditions in &faces {
-            self.residual_face(kind, conditions, exact, mean, terms)?;
+            self.residual_face((kind, diffusion), conditions, exact, mean, terms)?;
         }
+        self.periodic(file, kind, None)?;
         self.warn_of_missing_conditions(kind, &faces, &terms[0]);
         Ok(order)
     }

@@ -140,14 +140,18 @@ fn condition(given: &FileBoundary, kind: Kind, exact: bool) -> String {
             false => format!("nothing is asked for {place}"),
         };
     }
-    let is_natural = |held: &Held| energy && matches!(held, Held::Flux | Held::Moment);
+    let is_natural = |held: &Held| energy && matches!(held, Held::Flux | Held::Moment | Held::Robin);
+    if condition == Condition::Periodic {
+        return format!("periodic {place}: opposite faces are one");
+    }
     let told = |wanted: bool| -> Vec<String> {
         let chosen = held.iter().filter(|held| is_natural(held) == wanted);
         chosen.map(|&held| quantity(given, kind, held, exact)).collect()
     };
     let (enforced, natural) = (told(false).join(" and "), told(true).join(" and "));
     let how = match (energy, text(&given.penalty), &given.weight) {
-        (true, penalty, _) => format!("by a penalty with δ = {}", penalty.unwrap_or("its default")),
+        (true, Some(penalty), _) => format!("by a penalty with δ = {penalty}"),
+        (true, None, _) => "by a multiplier".to_string(),
         (false, _, None) => "as a residual".to_string(),
         (false, _, Some(weight)) => match weight.get_ref() {
             Real::Number(weight) => format!("as a residual with weight {weight}"),
@@ -176,6 +180,8 @@ fn quantity(given: &FileBoundary, kind: Kind, held: Held, exact: bool) -> String
         Held::Moment => "the bending moment",
         Held::Flux if kind.order <= 2 => "the flux",
         Held::Flux => "the shear",
+        Held::Robin => "a ∂u/∂n + coefficient·u",
+        Held::Periodic => "the value on the opposite face",
     };
     match (kind.text(given, held), exact) {
         (Some((_, value)), _) => format!("{what} is {}", value.get_ref().trim()),
