@@ -133,6 +133,7 @@ pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<H
         counts: [MAP, MAP],
         values,
         palette,
+        outline: problem.domain.outline(),
     };
     let of = match dimension {
         2 => "",

@@ -270,7 +270,8 @@ impl<'a> Builder<'a> {
             .filter(|conditions| conditions.tables.is_empty())
             .map(|conditions| self.domain.face_name(conditions.face))
             .collect();
-        settings.selection = self.selection(file, !penalties.is_empty())?;
+        let holds = !penalties.is_empty() || (!self.held.is_empty() && has_multiplier(equation.formulation));
+        settings.selection = self.selection(file, holds)?;
         let dictionary = self.dictionary(file, settings.selection)?;
         self.require_smoothness(file, &dictionary, &terms, &penalties, order)?;
         if settings.algorithm == Algorithm::Rga && settings.radius.is_none() {

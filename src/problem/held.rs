@@ -13,7 +13,7 @@ use crate::symbol::Symbol;
 use toml::Spanned;
 
 /// δ of the penalty that goes with a multiplier, as a part of what an energy says is large: L/a for a value.
-const HELD_DELTA: f64 = 1e-2;
+const HELD_DELTA: f64 = 0.01;
 
 impl Builder<'_> {
     /// Bu = g held by a multiplier: a penalty ½ s (Bu − g)² whose strength follows from the equation alone.

@@ -98,6 +98,23 @@ impl Multipliers for HeldSums {
         };
         *state = (count + 1.0, mean);
     }
+
+    fn reset(&self) {
+        if let Some(multiplier) = &self.multiplier {
+            let mut state = multiplier
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let (neurons, coefficients) = (Vec::new(), Vec::new());
+            *state = (
+                0.0,
+                Network {
+                    neurons,
+                    coefficients,
+                    ..state.1
+                },
+            );
+        }
+    }
 }
 
 impl Sums for HeldSums {

@@ -147,6 +147,9 @@ pub trait Multipliers {
     /// λ ← λ + s (Bu − g), where the neurons of an earlier u are the first ones of this one. Linear functionals taken before keep
     /// the λ that they were taken with.
     fn update(&self, u: &Network);
+
+    /// λ ← 0.
+    fn reset(&self);
 }
 
 /// Values E(v) of functions at the points, weighted so that ⟨∇²L(u) v, g⟩ = E(v)·E(g).
