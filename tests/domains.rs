@@ -204,7 +204,7 @@ fn a_formula_in_three_dimensions_makes_a_domain() {
     let report = solve(&problem(domain, quadrature, ""));
     let ball = solve(&problem("shape = \"ball\"\ndimension = 3", quadrature, ""));
     let (inside, ball) = (row(&report, 16).h1.unwrap(), row(&ball, 16).h1.unwrap());
-    assert!((inside / ball - 1.0).abs() < 0.15, "{inside} {ball}");
+    assert!((inside / ball - 1.0).abs() < 0.25, "{inside} {ball}");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_disk_with_256_corners_is_a_disk() {
     let polygon = solve(&problem(&polygon, quadrature, ""));
     let ball = solve(&problem(
         "shape = \"ball\"\ndimension = 2",
-        "rule = \"gauss\"\ncells = 60\norder = 3",
+        "rule = \"gauss\"\ncells = 120\norder = 3",
         "",
     ));
     let (polygon, ball) = (row(&polygon, 32).h1.unwrap(), row(&ball, 32).h1.unwrap());
