@@ -192,3 +192,17 @@ fn conditions_that_make_no_sense_are_refused() {
         assert!(message.contains(wanted), "{boundary}: {message}");
     }
 }
+
+#[test]
+fn a_jump_inside_a_cell_is_told() {
+    let warnings = |equation: &str| {
+        problem(1, equation, "[boundary]\ncondition = \"dirichlet\"", LINE)
+            .warnings
+            .join("\n")
+    };
+    let energy = |at: &str| format!("diffusion = \"if(x < {at}, 1, 100)\"\nsource = \"1\"");
+    assert!(warnings(&energy("0.5013")).contains("inside a cell"));
+    assert!(warnings(&energy("0.5")).is_empty());
+    let residual = format!("formulation = \"residual\"\n{}", energy("0.5"));
+    assert!(warnings(&residual).contains("asks for nothing there"));
+}

@@ -313,6 +313,7 @@ impl<'a> Builder<'a> {
         }
         let choices = (&settings, &dictionary, &quadrature);
         quadrature.curvature = self.curvature(file, choices, (&terms, &penalties))?;
+        self.warn_of_jumps(terms.first(), &quadrature.rule);
         let kernel = self.kernel(file, &terms, &penalties, &data)?;
         if !settings.guard {
             self.warn_of_fine_offsets(&quadrature.telling_apart(&self.domain), dictionary.offsets);
