@@ -13,8 +13,9 @@ pub mod network;
 pub mod network_file;
 
 // What is known about the solution.
-pub mod domain;
 pub mod expression;
+
+pub mod domain;
 pub mod symbol;
 
 // Where integrals are taken, and the loss that is minimised.

@@ -51,7 +51,7 @@ impl ErrorMeter {
         let Some(exact) = problem.exact else {
             return Ok(None);
         };
-        let (mut graph, specs) = problem.terms(neurons);
+        let (mut graph, specs) = problem.terms_and_held(neurons);
         let dimension = problem.dimension();
         let one = Formula::new("1", graph.number(1.0));
         let zero = Formula::new("0", graph.number(0.0));
@@ -59,6 +59,7 @@ impl ErrorMeter {
         let sobolev = TermSpec {
             region: Region::Interior,
             scale: 1.0,
+            listed: None,
             density: Density::Energy {
                 parts: symbols
                     .map(|symbol| (symbol, one.clone(), zero.clone()))
@@ -73,7 +74,7 @@ impl ErrorMeter {
             Ok(loss
                 .terms
                 .into_iter()
-                .map(|term| MeteredTerm::new(graph, term, exact, dimension))
+                .map(|term| MeteredTerm::new(graph, term, exact))
                 .collect())
         };
         let h1 = metered(&[sobolev], &mut graph)?.swap_remove(0);
@@ -135,7 +136,7 @@ impl ErrorMeter {
 }
 
 impl MeteredTerm {
-    fn new(graph: &mut Graph, term: Term, exact: NodeId, dimension: usize) -> Self {
+    fn new(graph: &mut Graph, term: Term, exact: NodeId) -> Self {
         let roots: Vec<NodeId> = term
             .symbols
             .iter()
@@ -153,7 +154,7 @@ impl MeteredTerm {
             })
             .collect();
         Self {
-            exact: Program::new(graph, &roots, dimension, &[]),
+            exact: Program::new(graph, &roots, term.points.inputs(), &[]),
             term,
         }
     }

@@ -59,6 +59,7 @@ fn in_tiles(
                 .map(|column| column[range.clone()].to_vec())
                 .collect(),
             weights: vec![0.0; range.len()],
+            ..Tile::default()
         };
         Ok::<_, Infallible>(values(&tile))
     });

@@ -107,8 +107,7 @@ fn numbers_out_of_range() {
 #[test]
 fn settings_that_do_not_fit_together() {
     expect("relu^2", "relu^0", 2, &["dictionary.activation", "relu^k"]);
-    expect("\"neumann\"", "\"dirichlet\"", 2, &["penalty"]);
-    expect("\"neumann\"", "\"robin\"", 2, &["robin"]);
+    expect("\"neumann\"", "\"robin\"", 2, &["coefficient"]);
     expect("cells = 100", "points = 100", 2, &["cells"]);
     expect("exact = \"cos(pi*x)\"", "", 2, &["source"]);
     expect(

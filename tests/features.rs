@@ -33,7 +33,6 @@ fn the_library_alone_needs_nothing_of_the_command_line() {
         "clap",
         "clap_complete",
         "comfy-table",
-        "csv",
         "ctrlc",
         "indicatif",
         "naga",

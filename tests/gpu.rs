@@ -456,7 +456,7 @@ fn small(path: &std::path::Path) -> Problem {
         .or_else(|_| sized(None, Some(1 << 11)))
         .unwrap();
     problem.dictionary.candidates = problem.dictionary.candidates.min(16);
-    if problem.dictionary.directions == DirectionKind::Axes {
+    if problem.dictionary.directions == DirectionKind::Axes && dimension > 1 {
         // Enough points for moment tables.
         return sized(None, Some(1 << 15)).unwrap();
     }

@@ -73,6 +73,9 @@ impl Sums for Damaged {
     fn values(&self) -> Option<&dyn PointValues> {
         None
     }
+    fn remainders(&self) -> Option<&dyn greedy_pde::sums::Remainders> {
+        None
+    }
     fn report(&self) -> SumsReport {
         self.sums.report()
     }
@@ -173,7 +176,7 @@ fn scores_are_the_weak_form_of_the_equation() {
         bias: 0.25,
     };
     let single = Network::single(Activation::Relu(2), &g);
-    let points = greedy_pde::points::CompositeGauss::new(7, 3, 1);
+    let points = greedy_pde::points::CompositeGauss::new(&[7], 3);
     let (mut columns, mut weights) = (vec![vec![0.0; 21]], vec![0.0; 21]);
     points.fill(0..21, &mut columns, &mut weights);
     let mut expected = -5.0 * (single.value(&[-1.0]) + single.value(&[1.0]));

@@ -182,7 +182,7 @@ fn steps_inside(dictionary: &Dictionary, domain: &Domain, rule: &Rule, omega: &[
                 .iter()
                 .enumerate()
                 .filter(|(_, o)| o.abs() > 1e-12)
-                .map(|(i, _)| cell_width(domain, i, *cells))
+                .map(|(i, _)| domain.cell_width(i, *cells))
                 .fold(f64::INFINITY, f64::min);
             ((high - low) / cell).round().max(1.0) as usize
         }
@@ -207,13 +207,6 @@ pub fn axis_bins(dictionary: &Dictionary, domain: &Domain, rule: &Rule) -> Vec<A
         .collect()
 }
 
-fn cell_width(domain: &Domain, axis: usize, cells: usize) -> f64 {
-    match domain {
-        Domain::Box { lower, upper } => (upper[axis] - lower[axis]) / cells as f64,
-        Domain::Ball { radius, .. } => radius / cells as f64,
-    }
-}
-
 /// How finely refinement tells neurons apart: by the cells of a mesh, or by the mean distance of the
 /// points of a sequence.
 pub fn resolution(domain: &Domain, rule: &Rule) -> Resolution {
@@ -225,7 +218,7 @@ pub fn resolution(domain: &Domain, rule: &Rule) -> Resolution {
     let widest = (0..d).map(width).fold(0.0, f64::max);
     let offset = match rule {
         Rule::Gauss { cells, .. } => {
-            let widths = (0..d).map(|axis| cell_width(domain, axis, *cells));
+            let widths = (0..d).map(|axis| domain.cell_width(axis, *cells));
             widths.fold(f64::INFINITY, f64::min)
         }
         // In many dimensions the mean distance is a large part of the domain, while sums over all points tell

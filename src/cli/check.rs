@@ -3,7 +3,6 @@
 use super::{CheckArguments, Failure};
 use crate::cli::streams::{put, tell};
 use greedy_pde::candidates::DirectionKind;
-use greedy_pde::domain::Domain;
 use greedy_pde::points::Rule;
 use greedy_pde::problem::{Algorithm, Problem, Purpose};
 use greedy_pde::run::{Memory, candidates, estimated_seconds, require_memory};
@@ -26,11 +25,12 @@ pub(super) fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>,
     let words = &problem.words;
     let mut lines = vec![
         ("problem", problem.name.clone()),
-        ("domain", domain(&problem.domain)),
+        ("domain", problem.domain.in_words()),
         ("equation", words.equation.clone()),
     ];
     lines.extend(words.letters.iter().map(|letter| ("", format!("with {letter}"))));
     lines.extend(words.boundary.iter().map(|line| ("boundary", line.clone())));
+    lines.extend(problem.data.iter().map(|data| ("data", data.in_words())));
     let exact = match problem.exact {
         Some(_) => "known: errors are measured on points of their own",
         None => "not known: only losses are reported",
@@ -142,20 +142,6 @@ fn time(problem: &Problem) -> Result<String, Failure> {
         _ => format!("about {:.0} hours", seconds / 3600.0),
     };
     Ok(format!("{about} on this machine's CPU, judging by a small trial"))
-}
-
-fn domain(domain: &Domain) -> String {
-    match domain {
-        Domain::Box { lower, upper } => match (
-            lower.iter().all(|l| *l == lower[0]),
-            upper.iter().all(|u| *u == upper[0]),
-        ) {
-            (true, true) if lower.len() == 1 => format!("({}, {})", lower[0], upper[0]),
-            (true, true) => format!("({}, {})^{}", lower[0], upper[0], lower.len()),
-            _ => format!("box from {lower:?} to {upper:?}"),
-        },
-        Domain::Ball { center, radius } => format!("ball of radius {radius} around {center:?}"),
-    }
 }
 
 /// A number with four digits: enough to see what it is.

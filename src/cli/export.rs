@@ -5,6 +5,7 @@
 use super::new_file::NewFile;
 use super::table::csv_line;
 use super::{ExportArguments, ExportFormat, Failure};
+use greedy_pde::domain::{Domain, Mesh};
 use greedy_pde::results::SavedRun;
 use greedy_pde::sample::{of_exact, values};
 use std::io::{self, Write};
@@ -50,7 +51,10 @@ pub(super) fn execute(arguments: &ExportArguments) -> Result<(), Failure> {
     file.stream(|file| match arguments.format {
         ExportFormat::Csv => write_csv(&run, &grid, file),
         ExportFormat::Npy => write_npy(&run, &grid, file),
-        ExportFormat::Vtk => write_vtk(&run, &grid, file),
+        ExportFormat::Vtk => match &run.problem.domain {
+            Domain::Mesh(mesh) if arguments.grid.is_none() => write_vtk_mesh(&run, mesh, file),
+            _ => write_vtk(&run, &grid, file),
+        },
     })
 }
 
@@ -226,6 +230,50 @@ fn write_vtk(run: &SavedRun, grid: &Grid, file: &mut impl Write) -> io::Result<(
             let values = column.values(run, &points);
             values.iter().try_for_each(|value| writeln!(file, "{value}"))
         })?;
+    }
+    Ok(())
+}
+
+/// The same on the cells of a mesh, with values at its nodes.
+fn write_vtk_mesh(run: &SavedRun, mesh: &Mesh, file: &mut impl Write) -> io::Result<()> {
+    writeln!(
+        file,
+        "# vtk DataFile Version 3.0\n{}\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS {} double",
+        run.problem.name.replace('\n', " "),
+        mesh.nodes().len()
+    )?;
+    for [x, y, z] in mesh.nodes() {
+        writeln!(file, "{x} {y} {z}")?;
+    }
+    let cells = mesh.cells();
+    let numbers: usize = cells.iter().map(|cell| cell.nodes().len() + 1).sum();
+    writeln!(file, "CELLS {} {numbers}", cells.len())?;
+    for cell in cells {
+        let nodes: Vec<String> = cell.nodes().iter().map(u32::to_string).collect();
+        writeln!(file, "{} {}", nodes.len(), nodes.join(" "))?;
+    }
+    writeln!(file, "CELL_TYPES {}", cells.len())?;
+    for cell in cells {
+        // VTK's triangle, quadrilateral, tetrahedron, hexahedron.
+        let kind = match (cell.dimension(), cell.is_simplex()) {
+            (2, true) => 5,
+            (2, false) => 9,
+            (_, true) => 10,
+            (_, false) => 12,
+        };
+        writeln!(file, "{kind}")?;
+    }
+    let coordinates: Vec<Vec<f64>> = (0..mesh.dimension())
+        .map(|axis| mesh.nodes().iter().map(|node| node[axis]).collect())
+        .collect();
+    writeln!(file, "POINT_DATA {}", mesh.nodes().len())?;
+    for (name, column) in Column::of(run) {
+        let values = match column {
+            Column::Solution => values(&run.network, &coordinates),
+            Column::Exact => of_exact(&run.problem, &coordinates).unwrap_or_default(),
+        };
+        writeln!(file, "SCALARS {name} double 1\nLOOKUP_TABLE default")?;
+        values.iter().try_for_each(|value| writeln!(file, "{value}"))?;
     }
     Ok(())
 }

@@ -56,7 +56,8 @@ pub(super) struct Gauge<'a> {
     problem: &'a Problem,
     sobolev: Term,
     terms: Vec<Term>,
-    regions: Vec<Region>,
+    /// Which of the terms hold data on the boundary.
+    constraints: std::ops::Range<usize>,
     /// Functions that no neuron makes, each by its jets in every term.
     probes: Vec<(Vec<Program>, Program)>,
 }
@@ -65,7 +66,9 @@ type Scratch = (Workspace, EvaluationScratch, TermTile);
 
 impl<'a> Gauge<'a> {
     pub(super) fn new(problem: &'a Problem, neurons: usize) -> Result<Self, SolveError> {
-        let (mut graph, specs) = problem.terms(neurons);
+        let (mut graph, mut specs) = problem.terms_and_held(neurons);
+        let constraints = problem.unpenalised_terms()..specs.len();
+        specs.extend(problem.data_terms(&mut graph, Purpose::Validation));
         let rule = |region| {
             let rule = problem
                 .quadrature
@@ -79,7 +82,7 @@ impl<'a> Gauge<'a> {
             problem,
             sobolev: h1.terms.into_iter().next().expect("one term was asked for"),
             terms: loss.terms,
-            regions: specs.iter().map(|spec| spec.region).collect(),
+            constraints,
             probes: Vec::new(),
         };
         if problem.formulation == Formulation::Energy {
@@ -100,7 +103,7 @@ impl<'a> Gauge<'a> {
     fn probe(&self, graph: &mut Graph, node: NodeId) -> (Vec<Program>, Program) {
         let dimension = self.problem.dimension();
         let terms = self.terms.iter();
-        let programs = terms.map(|term| jets_of_formula(graph, node, &term.symbols, dimension));
+        let programs = terms.map(|term| jets_of_formula(graph, node, &term.symbols, term.points.inputs()));
         (programs.collect(), Program::new(graph, &[node], dimension, &[]))
     }
 
@@ -204,8 +207,8 @@ impl<'a> Gauge<'a> {
     pub(super) fn mismatch(&self, u: &Network) -> Result<Mismatch, SolveError> {
         let evaluator = Evaluator::new(u);
         let (mut squares, mut measure, mut energy) = (0.0, 0.0, 0.0);
-        for (term, region) in self.terms.iter().zip(&self.regions) {
-            if *region == Region::Interior || self.problem.formulation != Formulation::Energy {
+        for term in &self.terms[self.constraints.clone()] {
+            if self.problem.formulation != Formulation::Energy || term.is_paired() {
                 continue;
             }
             let DensityLayout::Energy { quadratic, .. } = term.layout() else {
@@ -275,7 +278,7 @@ fn evaluated(program: &Program, count: usize, tile: &TermTile, workspace: &mut W
 }
 
 /// The jets of a formula under symbols.
-fn jets_of_formula(graph: &mut Graph, node: NodeId, symbols: &[Symbol], dimension: usize) -> Program {
+fn jets_of_formula(graph: &mut Graph, node: NodeId, symbols: &[Symbol], inputs: usize) -> Program {
     let of_symbol = |symbol: &Symbol| {
         let parts: Vec<NodeId> = symbol
             .terms()
@@ -289,7 +292,7 @@ fn jets_of_formula(graph: &mut Graph, node: NodeId, symbols: &[Symbol], dimensio
         graph.sum(&parts)
     };
     let roots: Vec<NodeId> = symbols.iter().map(of_symbol).collect();
-    Program::new(graph, &roots, dimension, &[])
+    Program::new(graph, &roots, inputs, &[])
 }
 
 /// Does something at every tile of a term's points.
@@ -313,6 +316,7 @@ fn sobolev(graph: &mut Graph, dimension: usize) -> TermSpec {
     TermSpec {
         region: Region::Interior,
         scale: 1.0,
+        listed: None,
         density: Density::Energy {
             parts: parts.collect(),
             potential: None,

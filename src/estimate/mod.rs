@@ -317,7 +317,7 @@ fn add_penalty(
     errors: &mut Sizes,
     estimate: &mut Estimate,
 ) -> Result<(), SolveError> {
-    if !problem.has_penalty() {
+    if !problem.has_penalty() && !problem.has_multipliers() {
         return Ok(());
     }
     let mismatch = gauge.mismatch(network)?;
@@ -343,7 +343,8 @@ fn add_noise(
     let Some(share) = share_of_training(problem, gauge.points() as f64) else {
         return Ok(());
     };
-    if problem.settings.algorithm == Algorithm::Rga {
+    // Multipliers are a part of the gradient that is not known here.
+    if problem.settings.algorithm == Algorithm::Rga || problem.has_multipliers() {
         return Ok(());
     }
     let mut sum = Sizes::default();

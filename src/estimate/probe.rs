@@ -19,7 +19,10 @@ const WAVES: usize = 3;
 pub(super) fn functions(problem: &Problem, graph: &mut Graph, specs: &[TermSpec]) -> Vec<NodeId> {
     let mut bubble = graph.number(1.0);
     for face in held_faces(graph, specs) {
-        let distance = distance(&problem.domain, face, graph);
+        // Without a formula for the distance nothing is known that is zero there.
+        let Some(distance) = distance(&problem.domain, face, graph) else {
+            return Vec::new();
+        };
         // Where a slope is held as well, the bubble has none.
         for _ in 0..problem.order.div_ceil(2).max(1) {
             bubble = graph.multiply(bubble, distance);
@@ -59,10 +62,10 @@ fn waves(problem: &Problem, graph: &mut Graph) -> Vec<NodeId> {
     long
 }
 
-/// What is zero on a face and positive inside, of the size 1.
-fn distance(domain: &Domain, face: Face, graph: &mut Graph) -> NodeId {
-    match face {
-        Face::Side { coordinate, upper } => {
+/// What is zero on a face and positive inside, of the size 1; of a box or a ball.
+fn distance(domain: &Domain, face: Face, graph: &mut Graph) -> Option<NodeId> {
+    Some(match (face, domain) {
+        (Face::Side { coordinate, upper }, Domain::Box { .. }) => {
             let (low, high) = domain.side(coordinate);
             let x = graph.coordinate(coordinate);
             let (end, width) = match upper {
@@ -72,7 +75,7 @@ fn distance(domain: &Domain, face: Face, graph: &mut Graph) -> NodeId {
             let (along, width) = (graph.subtract(x, end), graph.number(2.0 / width));
             graph.multiply(along, width)
         }
-        Face::Sphere => {
+        (Face::Sphere, Domain::Ball { .. }) => {
             let (low, high) = domain.side(0);
             let radius = 0.5 * (high - low);
             let mut inside = graph.number(1.0);
@@ -86,7 +89,8 @@ fn distance(domain: &Domain, face: Face, graph: &mut Graph) -> NodeId {
             }
             inside
         }
-    }
+        _ => return None,
+    })
 }
 
 /// The faces with a penalty.
@@ -97,11 +101,15 @@ fn held_faces(graph: &Graph, specs: &[TermSpec]) -> Vec<Face> {
     };
     let mut faces = Vec::new();
     for spec in specs.iter().filter(held) {
-        if let Region::Boundary(face) = spec.region
-            && !faces.contains(&face)
-        {
-            faces.push(face);
-        }
+        let held = match spec.region {
+            Region::Interior => Vec::new(),
+            Region::Boundary(face) => vec![face],
+            Region::Pairs(coordinate) => [false, true]
+                .map(|upper| Face::Side { coordinate, upper })
+                .to_vec(),
+        };
+        let fresh: Vec<Face> = held.into_iter().filter(|face| !faces.contains(face)).collect();
+        faces.extend(fresh);
     }
     faces
 }

@@ -101,6 +101,13 @@ impl<'a> Guard<'a> {
         Ok(loss)
     }
 
+    /// Takes note that the loss itself has changed.
+    pub(super) fn measure_anew(&mut self, network: &Network, explained: f64) -> Result<(), SolveError> {
+        self.state.loss = self.measure(network)?.unwrap_or(f64::INFINITY);
+        self.state.explained = explained;
+        Ok(())
+    }
+
     /// Takes the gradient at u, to foresee from there.
     pub(super) fn anchor(&mut self, u: &Network) -> Result<(), SolveError> {
         let started = Instant::now();

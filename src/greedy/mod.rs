@@ -3,6 +3,7 @@
 mod by_decrease;
 mod decrease;
 mod guard;
+mod multipliers;
 mod orthogonal;
 mod relaxed;
 mod selection;

@@ -101,6 +101,7 @@ pub fn orthogonal<'a>(
             } => (score, validation_loss),
             Found::Nothing(stopped) => break stopped,
         };
+        run.update_multipliers(&grid)?;
         let loss = run.loss((params.reported)(run.network.len()))?;
         let flow = observer(&Step {
             network: &run.network,
@@ -249,6 +250,7 @@ impl<'a> Run<'a> {
             if !self.add(neuron, score)? {
                 break;
             }
+            self.update_multipliers(grid)?;
         }
         self.state.guard = start.guard;
         Ok(())
@@ -377,6 +379,16 @@ impl<'a> Run<'a> {
         }
         self.timings.projection += started.elapsed();
         Ok(added)
+    }
+
+    /// After the loss itself has changed: its value at zero and on the guard's points.
+    pub(super) fn measure_anew(&mut self) -> Result<(), SolveError> {
+        let zero = Network::zero(self.network.activation, self.network.dimension);
+        self.loss_of_zero = self.training.risk(&zero)?;
+        self.guard
+            .measure_anew(&self.network, 0.5 * self.projection.explained())?;
+        self.state.guard = Some(self.guard.state);
+        Ok(())
     }
 
     /// Takes the neuron just added back.

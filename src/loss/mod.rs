@@ -15,9 +15,11 @@ pub(crate) use term::require_finite;
 pub use term::{Term, TermTile};
 
 use crate::domain::{Domain, Region};
-use crate::expression::{Graph, NodeId};
-use crate::points::{PointsError, Rule};
+use crate::error::SolveError;
+use crate::expression::{Graph, NodeId, Workspace};
+use crate::points::{Listed, PointsError, Rule};
 use crate::symbol::Symbol;
+use std::sync::Arc;
 
 /// A named formula.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +68,8 @@ pub struct TermSpec {
     pub scale: f64,
     /// What is integrated.
     pub density: Density,
+    /// Points of its own, in place of those that a rule makes in the region.
+    pub listed: Option<Arc<Listed>>,
 }
 
 /// The loss: terms over their points.
@@ -100,10 +104,23 @@ impl Loss {
     /// The memory that all points and coefficients take, in bytes; constants take none.
     pub fn bytes(&self) -> usize {
         let terms = self.terms.iter().map(|term| {
-            let numbers = 1 + term.points.dimension() + term.varying();
+            let numbers = 1 + term.points.dimension() + term.points.attributes() + term.varying();
             term.points.len().saturating_mul(8 * numbers)
         });
         terms.fold(0, usize::saturating_add)
+    }
+
+    /// What is to be added so that every term is a square.
+    pub fn completion(&self) -> Result<f64, SolveError> {
+        let (mut workspace, mut tile) = (Workspace::default(), TermTile::default());
+        let mut sum = 0.0;
+        for term in &self.terms {
+            for range in term.points.tiles() {
+                term.fill(range, &mut workspace, &mut tile)?;
+                sum += term.completion(&tile);
+            }
+        }
+        Ok(sum)
     }
 
     /// Whether the loss is a quadratic function.

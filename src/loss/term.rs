@@ -2,11 +2,13 @@
 
 use super::column::{Column, Constant};
 use super::{Density, DensityLayout, Formula, TermSpec};
-use crate::domain::Domain;
+use crate::domain::{Domain, Region};
 use crate::error::SolveError;
 use crate::expression::{Graph, MultiIndex, NodeId, Program, Workspace};
 use crate::points::{PointSet, PointsError, Rule, Tile};
 use crate::symbol::Symbol;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A term with its points.
 #[derive(Debug, Clone)]
@@ -24,6 +26,8 @@ pub struct Term {
     potential: Option<Potential>,
     /// Whether it has no curvature: boundary data that only load.
     load_only: bool,
+    /// Whether points come in pairs, and the density is one of the jumps between the two.
+    paired: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -69,7 +73,11 @@ impl Term {
         rule: Rule,
         stream: u32,
     ) -> Result<Self, PointsError> {
-        let dimension = domain.dimension();
+        let points = match &spec.listed {
+            Some(listed) => PointSet::listed(Arc::clone(listed)),
+            None => PointSet::new(domain, spec.region, rule, stream)?,
+        };
+        let inputs = points.inputs();
         let mut columns = Columns::default();
         let (symbols, layout, potential) = match &spec.density {
             Density::Energy { parts, potential } => {
@@ -110,7 +118,7 @@ impl Term {
             let bend = graph.differentiate_by_unknown(slope, &u);
             Potential {
                 name: formula.name.clone(),
-                program: Program::new(graph, &[formula.node, slope, bend], dimension, &[u]),
+                program: Program::new(graph, &[formula.node, slope, bend], inputs, &[u]),
             }
         });
         let numbers = columns.nodes.iter().map(|&node| graph.as_number(node));
@@ -118,15 +126,16 @@ impl Term {
         let varying = varying.filter(|(_, number)| number.is_none());
         let varying: Vec<NodeId> = varying.map(|(&node, _)| node).collect();
         Ok(Self {
-            points: PointSet::new(domain, spec.region, rule, stream)?,
+            program: Program::new(graph, &varying, inputs, &[]),
+            points,
             symbols,
             scale: spec.scale,
             layout,
-            program: Program::new(graph, &varying, dimension, &[]),
             constants: numbers.map(|number| number.map(Constant::new)).collect(),
             names: columns.names,
             potential,
             load_only,
+            paired: matches!(spec.region, Region::Pairs(_)),
         })
     }
 
@@ -138,6 +147,11 @@ impl Term {
     /// Whether the term has no curvature: boundary data that only load.
     pub fn is_load_only(&self) -> bool {
         self.load_only
+    }
+
+    /// Whether the density is one of the jumps between two points that follow each other.
+    pub fn is_paired(&self) -> bool {
+        self.paired
     }
 
     /// Whether the density is quadratic in the jet.
@@ -214,7 +228,7 @@ impl Term {
         workspace: &mut Workspace,
     ) -> Result<(), SolveError> {
         let slope = self.potential_column(tile, &jets[0], 1, workspace)?;
-        self.apply(tile, jets, slope.as_deref(), true);
+        self.apply_to_jumps(tile, jets, slope.as_deref(), true);
         Ok(())
     }
 
@@ -236,7 +250,7 @@ impl Term {
                 .map(|(f, v)| f * v)
                 .collect::<Vec<f64>>()
         });
-        self.apply(tile, jets, product.as_deref(), false);
+        self.apply_to_jumps(tile, jets, product.as_deref(), false);
         Ok(())
     }
 
@@ -262,6 +276,17 @@ impl Term {
         let column = results.swap_remove(derivative);
         require_finite(&potential.name, &column, &tile.tile)?;
         Ok(Some(column))
+    }
+
+    /// ∇φ of the jumps, pulled back to both points of each pair; of the jets themselves where points are single.
+    fn apply_to_jumps(&self, tile: &TermTile, jets: &mut [Vec<f64>], extra: Option<&[f64]>, with_load: bool) {
+        if self.paired {
+            jets.iter_mut().for_each(|jet| jump(jet));
+        }
+        self.apply(tile, jets, extra, with_load);
+        if self.paired {
+            jets.iter_mut().for_each(|channel| pull_back(channel));
+        }
     }
 
     /// jets ← w (A jets + extra) − w l, the load l only if `with_load`.
@@ -318,6 +343,18 @@ impl Term {
         residual
     }
 
+    /// The jumps at the first point of each pair and 0 at the second, or the jets themselves.
+    fn jumps<'j>(&self, jets: &'j [Vec<f64>]) -> Cow<'j, [Vec<f64>]> {
+        match self.paired {
+            false => Cow::Borrowed(jets),
+            true => {
+                let mut jets = jets.to_vec();
+                jets.iter_mut().for_each(|jet| jump(jet));
+                Cow::Owned(jets)
+            }
+        }
+    }
+
     /// Σ w φ(x, jet).
     pub fn risk(
         &self,
@@ -325,6 +362,7 @@ impl Term {
         jets: &[Vec<f64>],
         workspace: &mut Workspace,
     ) -> Result<f64, SolveError> {
+        let jets = &*self.jumps(jets);
         let weights = &tile.tile.weights;
         let mut density = match &self.layout {
             DensityLayout::Energy { quadratic, load, .. } => {
@@ -356,8 +394,27 @@ impl Term {
         Ok(density.iter().zip(weights).map(|(d, w)| d * w).sum())
     }
 
+    /// ½ Σ w l²/a: what makes ½ a j² − l j the square ½ a (j − l/a)²; a residual is one already.
+    pub fn completion(&self, tile: &TermTile) -> f64 {
+        let DensityLayout::Energy { quadratic, load, .. } = &self.layout else {
+            return 0.0;
+        };
+        let parts = quadratic.iter().zip(load);
+        let parts = parts.filter_map(|(&a, load)| Some((&tile.columns[a], &tile.columns[(*load)?])));
+        let squares = parts.map(|(a, l)| {
+            let numbers = a
+                .iter()
+                .zip(l)
+                .zip(&tile.tile.weights)
+                .filter(|((a, _), _)| **a > 0.0);
+            numbers.map(|((a, l), w)| 0.5 * w * l * l / a).sum::<f64>()
+        });
+        squares.sum()
+    }
+
     /// Numbers whose scalar product is the curvature: ⟨∇²L v, g⟩ = embed(v) · embed(g).
     pub fn embed(&self, tile: &TermTile, jets: &[Vec<f64>]) -> Vec<f64> {
+        let jets = &*self.jumps(jets);
         let weights = &tile.tile.weights;
         match &self.layout {
             DensityLayout::Energy { quadratic, .. } => jets
@@ -454,7 +511,7 @@ impl Term {
     /// the curvature along it.
     pub fn channels_from_values(&self, tile: &TermTile, values: &[f64], with_load: bool) -> Vec<Vec<f64>> {
         let weights = &tile.tile.weights;
-        match &self.layout {
+        let mut channels: Vec<Vec<f64>> = match &self.layout {
             DensityLayout::Energy { quadratic, load, .. } => quadratic
                 .iter()
                 .zip(load)
@@ -488,7 +545,26 @@ impl Term {
                 };
                 coefficients.iter().map(of).collect()
             }
+        };
+        if self.paired {
+            channels.iter_mut().for_each(|channel| pull_back(channel));
         }
+        channels
+    }
+}
+
+/// (a, b) ← (a − b, 0) for each pair.
+fn jump(column: &mut [f64]) {
+    for pair in column.chunks_exact_mut(2) {
+        pair[0] -= pair[1];
+        pair[1] = 0.0;
+    }
+}
+
+/// (ρ, ·) ← (ρ, −ρ) for each pair.
+fn pull_back(column: &mut [f64]) {
+    for pair in column.chunks_exact_mut(2) {
+        pair[1] = -pair[0];
     }
 }
 

@@ -108,7 +108,7 @@ pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option
 /// The solution over the first two coordinates (a section, if there are more), and its error.
 pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<HeatMap>) {
     let dimension = problem.dimension();
-    let middle = section_point(&problem.domain);
+    let middle = problem.domain.section_point();
     let (first, second) = (problem.domain.side(0), problem.domain.side(1));
     let place = |(low, high): (f64, f64), j: usize| low + (high - low) * (j as f64 + 0.5) / MAP as f64;
     let mut coordinates: Vec<Vec<f64>> = middle.iter().map(|&c| vec![c; MAP * MAP]).collect();
@@ -133,12 +133,14 @@ pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<H
         counts: [MAP, MAP],
         values,
         palette,
+        outline: problem.domain.outline(),
     };
     let of = match dimension {
         2 => "",
         _ => match problem.domain {
             Domain::Box { .. } => ", other coordinates at ⅓",
             Domain::Ball { .. } => ", other coordinates at the centre",
+            _ => ", other coordinates at a point inside",
         },
     };
     let computed = sample::values(network, &coordinates);
@@ -154,15 +156,6 @@ pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<H
         map(format!("Solution{of}"), blank(computed), Palette::Sequential),
         error,
     )
-}
-
-/// Where sections are taken: the centre of a ball; a third of the way along each side of a box, as
-/// products of waves vanish at its centre.
-fn section_point(domain: &Domain) -> Vec<f64> {
-    match domain {
-        Domain::Box { lower, upper } => lower.iter().zip(upper).map(|(l, u)| l + (u - l) / 3.0).collect(),
-        Domain::Ball { center, .. } => center.clone(),
-    }
 }
 
 /// For each coordinate the average over the others (of a box) and a section.
@@ -184,7 +177,7 @@ fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
     let places: Vec<f64> = (0..STEPS)
         .map(|j| low + (high - low) * j as f64 / (STEPS - 1) as f64)
         .collect();
-    let middle = section_point(&problem.domain);
+    let middle = problem.domain.section_point();
     let section: Vec<Vec<f64>> = (0..dimension)
         .map(|i| {
             if i == axis {

@@ -32,6 +32,8 @@ pub struct HeatMap {
     pub values: Vec<f64>,
     /// The colours.
     pub palette: Palette,
+    /// Line segments drawn over it: the boundary of the domain.
+    pub outline: Vec<[[f64; 2]; 2]>,
 }
 
 const WIDTH: f64 = 480.0;
@@ -70,6 +72,20 @@ impl HeatMap {
             TOP + height,
             TOP,
         );
+        if !self.outline.is_empty() {
+            let mut path = String::new();
+            for [[ax, ay], [bx, by]] in &self.outline {
+                if let (Some(ax), Some(ay), Some(bx), Some(by)) =
+                    (x.place(*ax), y.place(*ay), x.place(*bx), y.place(*by))
+                {
+                    let _ = write!(path, "M{ax:.1} {ay:.1}L{bx:.1} {by:.1}");
+                }
+            }
+            let _ = writeln!(
+                body,
+                "<path class=\"outline\" d=\"{path}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"0.8\"/>"
+            );
+        }
         for (value, label) in x.ticks(5) {
             let place = x.place(value).unwrap_or(LEFT);
             text(place, TOP + height + 15.0, "middle", &label, &mut body);

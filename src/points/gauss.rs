@@ -11,27 +11,25 @@ const LARGEST_PATCH: usize = 16;
 /// A tensor product of composite Gauss-Legendre rules on [0, 1].
 #[derive(Debug, Clone)]
 pub struct CompositeGauss {
-    dimension: usize,
-    cells: usize,
-    /// Cells per direction of a patch: neighbouring points have neighbouring numbers.
-    patch: usize,
+    /// Along each axis: how many cells, and how many of them a patch has: neighbouring points have neighbouring
+    /// numbers.
+    axes: Vec<(usize, usize)>,
     /// Place inside a cell of width 1, and weight.
     nodes: Vec<(f64, f64)>,
 }
 
 impl CompositeGauss {
-    /// `cells` equal cells per direction with `order` points each.
-    pub fn new(cells: usize, order: usize, dimension: usize) -> Self {
+    /// So many equal cells along each axis, with `order` points per cell and direction.
+    pub fn new(cells: &[usize], order: usize) -> Self {
         let rule = GaussLegendre::new(NonZeroUsize::new(order).unwrap_or(NonZeroUsize::MIN));
         let mut nodes: Vec<(f64, f64)> = rule.iter().map(|(x, w)| (0.5 * (1.0 + x), 0.5 * w)).collect();
         nodes.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let patch = |cells: usize| {
+            let mut sizes = (1..=LARGEST_PATCH).rev();
+            sizes.find(|size| cells.is_multiple_of(*size)).unwrap_or(1)
+        };
         Self {
-            dimension,
-            cells,
-            patch: (1..=LARGEST_PATCH)
-                .rev()
-                .find(|size| cells.is_multiple_of(*size))
-                .unwrap_or(1),
+            axes: cells.iter().map(|&cells| (cells, patch(cells))).collect(),
             nodes,
         }
     }
@@ -40,13 +38,13 @@ impl CompositeGauss {
     /// then the patch along each axis.
     pub fn fill(&self, range: Range<usize>, columns: &mut [Vec<f64>], weights: &mut [f64]) {
         let order = self.nodes.len();
-        let (in_patch, patches) = (self.patch * order, self.cells / self.patch);
-        let per_patch = in_patch.pow(self.dimension as u32);
-        let width = 1.0 / self.cells as f64;
+        let per_patch: usize = self.axes.iter().map(|(_, patch)| patch * order).product();
         for (place, index) in range.enumerate() {
             let (mut node, mut patch) = (index % per_patch, index / per_patch);
             let mut weight = 1.0;
-            for column in columns[..self.dimension].iter_mut() {
+            for (column, &(cells, size)) in columns.iter_mut().zip(&self.axes) {
+                let (in_patch, patches) = (size * order, cells / size);
+                let width = 1.0 / cells as f64;
                 let digit = (patch % patches) * in_patch + node % in_patch;
                 node /= in_patch;
                 patch /= patches;

@@ -32,12 +32,12 @@ impl RegionMap {
     pub(super) fn parameters(&self) -> usize {
         let d = self.domain.dimension();
         match (&self.domain, self.region) {
-            (Domain::Box { .. }, Region::Interior) => d,
-            (Domain::Box { .. }, Region::Boundary(_)) => d - 1,
             (Domain::Ball { .. }, Region::Interior) if d <= 3 => d,
             (Domain::Ball { .. }, Region::Interior) => d + 1,
-            (Domain::Ball { .. }, Region::Boundary(_)) if d <= 3 => d - 1,
-            (Domain::Ball { .. }, Region::Boundary(_)) => d,
+            (Domain::Ball { .. }, _) if d <= 3 => d - 1,
+            (Domain::Ball { .. }, _) => d,
+            (_, Region::Interior) => d,
+            _ => d - 1,
         }
     }
 
@@ -80,6 +80,8 @@ impl RegionMap {
                     tile.weights[place] *= measure * density;
                 }
             }
+            // Their points are made otherwise.
+            Domain::Union(_) | Domain::Mesh(_) | Domain::Inside(_) => {}
         }
     }
 

@@ -1,6 +1,5 @@
 //! What a file asks for on each face, and which of its keys say it.
 
-use super::ProblemError;
 use super::build::{Builder, Built, Names};
 use super::file::{Condition, File, FileBoundary, Formulation};
 use super::typed::Text;
@@ -19,13 +18,18 @@ pub(super) enum Held {
     Moment,
     /// What is natural against v: the flux for order 2, the shear for order 4.
     Flux,
+    /// a ∂u/∂n + κ u.
+    Robin,
+    /// u and its derivatives are those on the opposite face.
+    Periodic,
 }
 
 impl Held {
     /// A condition takes the place of another one: value or flux, slope or moment.
     fn excludes(self, other: Held) -> bool {
-        let of_value = |held| matches!(held, Held::Value | Held::Flux);
-        of_value(self) == of_value(other)
+        let of_value = |held| matches!(held, Held::Value | Held::Flux | Held::Robin);
+        let whole = |held| held == Held::Periodic;
+        whole(self) || whole(other) || of_value(self) == of_value(other)
     }
 }
 
@@ -43,6 +47,9 @@ impl Kind {
         let energy = self.formulation == Formulation::Energy;
         match (condition, energy, self.order) {
             (C::None, ..) => Ok(&[]),
+            (C::Robin, true, 3..) => Err("robin is a condition of order 2"),
+            (C::Robin, ..) => Ok(&[Held::Robin]),
+            (C::Periodic, ..) => Ok(&[Held::Periodic]),
             (C::Slope, true, 0..=2) => {
                 Err("in an energy of order 2 the normal derivative is natural: condition = \"neumann\"")
             }
@@ -70,8 +77,9 @@ impl Kind {
             (Held::Moment, Condition::SimplySupported) => {
                 table.moment.as_ref().map(|text| ("boundary.moment", text))
             }
+            (Held::Robin, _) => value,
             (Held::Flux, _) if self.order <= 2 => value,
-            (Held::Moment | Held::Flux, _) => None,
+            (Held::Moment | Held::Flux | Held::Periodic, _) => None,
         }
     }
 }
@@ -143,7 +151,7 @@ impl Builder<'_> {
                     return Err(self.source.error(
                         "boundary.faces",
                         span,
-                        format!("the face {} already has a condition", face.name()),
+                        format!("the face {} already has a condition", self.domain.face_name(face)),
                     ));
                 }
                 place.tables.push(table);
@@ -159,7 +167,7 @@ impl Builder<'_> {
     }
 
     /// `x[1]-`, or `x-` where coordinates have letters.
-    fn face_named(&self, name: &Spanned<String>, all: &[Face]) -> Built<Face> {
+    pub(super) fn face_named(&self, name: &Spanned<String>, all: &[Face]) -> Built<Face> {
         let wanted = name.get_ref().replace([' ', '\t'], "").replace('−', "-");
         let letters = (self.dimension <= 3).then_some(["x", "y", "z"]);
         let matches = |face: &&Face| {
@@ -171,10 +179,14 @@ impl Builder<'_> {
                 )),
                 _ => None,
             };
-            face.name() == wanted || alias.is_some_and(|alias| alias == wanted)
+            self.domain.face_name(**face) == wanted || alias.is_some_and(|alias| alias == wanted)
         };
         all.iter().find(matches).copied().ok_or_else(|| {
-            let known: Vec<String> = all.iter().take(6).map(Face::name).collect();
+            let known: Vec<String> = all
+                .iter()
+                .take(6)
+                .map(|&face| self.domain.face_name(face))
+                .collect();
             let more = if all.len() > known.len() { ", …" } else { "" };
             self.source
                 .error(
@@ -215,6 +227,27 @@ impl Builder<'_> {
                 return Err(self.source.error(key, text.span(), message));
             }
         }
+        let robin = *table.condition.get_ref() == Condition::Robin;
+        match (&table.coefficient, robin) {
+            (Some(coefficient), false) => {
+                return Err(self.source.error(
+                    "boundary.coefficient",
+                    coefficient.span(),
+                    "`coefficient` belongs to condition = \"robin\": a ∂u/∂n + coefficient·u = value",
+                ));
+            }
+            (None, true) => {
+                return Err(self
+                    .source
+                    .error(
+                        "boundary.coefficient",
+                        table.condition.span(),
+                        "a robin condition needs `coefficient`: a ∂u/∂n + coefficient·u = value",
+                    )
+                    .help("coefficient = \"2\""));
+            }
+            _ => {}
+        }
         if let Some(penalty) = table.penalty.as_ref().filter(|_| !(energy && essential)) {
             let message = match (energy, table.condition.get_ref()) {
                 (false, _) => "a residual has `weight`, not `penalty`",
@@ -239,18 +272,5 @@ impl Builder<'_> {
             Some((key, text)) => self.expression(key, text, Names::Coordinates).map(Some),
             None => Ok(None),
         }
-    }
-
-    /// The error for a condition that is held by a penalty and has none.
-    pub(super) fn penalty_missing(&self, table: &FileBoundary) -> ProblemError {
-        let message = match table.condition.get_ref() {
-            Condition::Dirichlet => {
-                "a Dirichlet condition in energy form needs `penalty`, the small δ in ½δ⁻¹∫(u − g)²"
-            }
-            _ => "this condition in energy form needs `penalty`, the small δ in ½δ⁻¹∫(u − g)²",
-        };
-        self.source
-            .error("boundary.condition", table.condition.span(), message)
-            .help("penalty = \"0.1 * n^-2\"")
     }
 }

@@ -1,15 +1,17 @@
 //! From the file's text to a checked [`Problem`].
 
+use super::attachment::Attachment;
 use super::boundary::Kind;
-use super::choices::domain;
+use super::domains::domain;
 use super::equation;
 use super::file::{File, Formulation};
+use super::held::has_multiplier;
 use super::settings::{Overrides, Purpose};
-use super::source::{Source, count, finite};
+use super::source::{Source, finite};
 use super::typed::Text;
-use super::{Algorithm, Kernel, PenaltySpec, Problem, ProblemError, Words};
+use super::{Algorithm, Data, Kernel, PenaltySpec, Problem, ProblemError, Words};
 use crate::candidates::DEFAULT_OFFSETS;
-use crate::domain::{Domain, Face};
+use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
 use crate::loss::{Density, Formula, Loss, TermSpec};
@@ -20,7 +22,7 @@ use toml::Spanned;
 pub(super) type Built<T> = Result<T, ProblemError>;
 
 /// More dimensions than any rule here can fill.
-const MAX_DIMENSION: i64 = 100;
+pub(super) const MAX_DIMENSION: i64 = 100;
 /// More points take hours for a single pass.
 pub(super) const MAX_POINTS: usize = 10_000_000_000;
 pub(super) const MAX_COUNT: i64 = 1_000_000_000_000;
@@ -52,6 +54,31 @@ impl Problem {
         (graph, terms)
     }
 
+    /// The same with the penalties of conditions that multipliers hold: what norms of errors are made of.
+    pub fn terms_and_held(&self, neurons: usize) -> (Graph, Vec<TermSpec>) {
+        let (graph, mut terms) = self.terms(neurons);
+        terms.extend(self.held.iter().cloned());
+        (graph, terms)
+    }
+
+    /// The penalty of the conditions that multipliers hold, if there are any.
+    pub fn held_loss(&self, purpose: Purpose) -> Result<Option<Loss>, SolveError> {
+        match self.held.is_empty() {
+            true => Ok(None),
+            false => Ok(Some(Loss::new(
+                &self.graph,
+                &self.domain,
+                &self.held,
+                |region| self.quadrature.rule(&self.domain, region, purpose),
+            )?)),
+        }
+    }
+
+    /// Whether conditions are held by multipliers.
+    pub fn has_multipliers(&self) -> bool {
+        !self.held.is_empty() && has_multiplier(self.formulation)
+    }
+
     /// Losses −ℓ(u) of the functionals that fix what the equation leaves free, on the points for a purpose.
     pub fn functionals(&self, purpose: Purpose) -> Result<Vec<Loss>, SolveError> {
         let functions = self.kernel.functions.iter();
@@ -66,9 +93,20 @@ impl Problem {
             .collect()
     }
 
+    /// How many of the [terms](Self::terms) come before those of penalties.
+    pub fn unpenalised_terms(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Terms of the measurements for a purpose.
+    pub fn data_terms(&self, graph: &mut Graph, purpose: Purpose) -> Vec<TermSpec> {
+        self.data.iter().map(|data| data.term(graph, purpose)).collect()
+    }
+
     /// The loss on the points for a purpose.
     pub fn loss(&self, neurons: usize, purpose: Purpose) -> Result<Loss, SolveError> {
-        let (graph, terms) = self.terms(neurons);
+        let (mut graph, mut terms) = self.terms(neurons);
+        terms.extend(self.data_terms(&mut graph, purpose));
         Ok(Loss::new(&graph, &self.domain, &terms, |region| {
             self.quadrature.rule(&self.domain, region, purpose)
         })?)
@@ -122,6 +160,7 @@ impl PenaltySpec {
             .map(|(scale, density)| TermSpec {
                 region: self.region,
                 scale,
+                listed: None,
                 density,
             })
             .collect()
@@ -135,6 +174,9 @@ pub(super) struct Builder<'a> {
     pub(super) graph: Graph,
     pub(super) constants: BTreeMap<String, f64>,
     pub(super) warnings: Vec<String>,
+    pub(super) files: Vec<Attachment>,
+    /// Penalties of conditions that multipliers hold.
+    pub(super) held: Vec<TermSpec>,
 }
 
 /// Where formulas may use the unknown.
@@ -147,13 +189,6 @@ pub(super) enum Names {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(source: Source<'a>, file: &File) -> Built<Self> {
-        let dimension = count(
-            &source,
-            "domain.dimension",
-            &file.domain.dimension,
-            1,
-            MAX_DIMENSION,
-        )?;
         let mut constants = BTreeMap::new();
         for (name, value) in &file.constants {
             let key = format!("constants.{name}");
@@ -166,10 +201,13 @@ impl<'a> Builder<'a> {
             }
             constants.insert(name.clone(), finite(&source, &key, value, &BTreeMap::new())?);
         }
+        let (domain, files) = domain(&source, file, &constants)?;
         Ok(Self {
-            domain: domain(&source, &file.domain, dimension, &constants)?,
+            dimension: domain.dimension(),
+            domain,
             source,
-            dimension,
+            files,
+            held: Vec::new(),
             graph: Graph::new(),
             constants,
             warnings: Vec::new(),
@@ -186,9 +224,9 @@ impl<'a> Builder<'a> {
             ));
         }
         let mut settings = self.settings(file, overrides)?;
-        let mut quadrature =
-            self.quadrature(&file.quadrature, overrides, (settings.neurons, settings.seed))?;
+        let mut quadrature = self.quadrature(file, overrides, (settings.neurons, settings.seed))?;
         let equation = &file.equation;
+        let data = self.data(file)?;
         let exact = self.optional("equation.exact", equation.exact.as_ref(), Names::Coordinates)?;
         let derived = equation.source.is_none();
         let mut terms = Vec::new();
@@ -202,6 +240,7 @@ impl<'a> Builder<'a> {
                 for conditions in self.faces(file, energy.kind())? {
                     self.energy_face(&energy, &conditions, exact, &mut terms, &mut penalties)?;
                 }
+                self.periodic(file, energy.kind(), Some(&energy))?;
                 if let Some(exact) = exact.filter(|_| derived) {
                     let functions = self.continuous_in_energy(&energy, exact);
                     self.warn_of_kinks(functions);
@@ -217,7 +256,7 @@ impl<'a> Builder<'a> {
                 order
             }
             Formulation::Fit => {
-                terms.push(self.fit(file, exact)?);
+                terms.extend(self.fit(file, exact)?);
                 0
             }
         };
@@ -225,13 +264,14 @@ impl<'a> Builder<'a> {
             formulation: equation.formulation,
             order,
         };
-        let unnamed: Vec<Face> = self
+        let unnamed: Vec<String> = self
             .faces(file, kind)?
             .into_iter()
             .filter(|conditions| conditions.tables.is_empty())
-            .map(|conditions| conditions.face)
+            .map(|conditions| self.domain.face_name(conditions.face))
             .collect();
-        settings.selection = self.selection(file, !penalties.is_empty())?;
+        let holds = !penalties.is_empty() || (!self.held.is_empty() && has_multiplier(equation.formulation));
+        settings.selection = self.selection(file, holds)?;
         let dictionary = self.dictionary(file, settings.selection)?;
         self.require_smoothness(file, &dictionary, &terms, &penalties, order)?;
         if settings.algorithm == Algorithm::Rga && settings.radius.is_none() {
@@ -239,6 +279,16 @@ impl<'a> Builder<'a> {
                 "solver.algorithm",
                 file.solver.algorithm.as_ref().map_or(0..0, Spanned::span),
                 "the relaxed algorithm needs `radius`, a bound on the sum of the coefficients' sizes",
+            ));
+        }
+        if settings.algorithm == Algorithm::Rga && !self.held.is_empty() {
+            return Err(self.source.error(
+                "boundary.condition",
+                file.boundary
+                    .0
+                    .first()
+                    .map_or(0..0, |table| table.condition.span()),
+                "the relaxed algorithm has no multipliers: give `penalty`, the small δ in ½δ⁻¹∫(u − g)²",
             ));
         }
         if let (Some(given), Some(potential)) = (&equation.potential, potential_of(&terms))
@@ -263,7 +313,8 @@ impl<'a> Builder<'a> {
         }
         let choices = (&settings, &dictionary, &quadrature);
         quadrature.curvature = self.curvature(file, choices, (&terms, &penalties))?;
-        let kernel = self.kernel(file, &terms, &penalties)?;
+        self.warn_of_jumps(terms.first(), &quadrature.rule);
+        let kernel = self.kernel(file, &terms, &penalties, &data)?;
         if !settings.guard {
             self.warn_of_fine_offsets(&quadrature.telling_apart(&self.domain), dictionary.offsets);
         }
@@ -280,6 +331,9 @@ impl<'a> Builder<'a> {
             words: Words::of(file, kind, &unnamed, &kernel),
             kernel,
             warnings: self.warnings,
+            files: self.files,
+            data,
+            held: self.held,
             terms,
             penalties,
         })
@@ -307,13 +361,21 @@ impl<'a> Builder<'a> {
     }
 
     /// What the equation leaves free; an error where that leaves it without a solution.
-    fn kernel(&mut self, file: &File, terms: &[TermSpec], penalties: &[PenaltySpec]) -> Built<Kernel> {
+    fn kernel(
+        &mut self,
+        file: &File,
+        terms: &[TermSpec],
+        penalties: &[PenaltySpec],
+        data: &[Data],
+    ) -> Built<Kernel> {
         let mut graph = self.graph.clone();
         let mut specs = terms.to_vec();
         for penalty in penalties {
             // What a penalty leaves free does not depend on its strength.
             specs.extend(penalty.terms_with(&mut graph, 1.0));
         }
+        specs.extend(self.held.iter().cloned());
+        specs.extend(data.iter().map(|data| data.term(&mut graph, Purpose::Training)));
         let kernel = match Kernel::of(&graph, &self.domain, &specs) {
             Ok(kernel) => kernel,
             Err(SolveError::NotConvex { what, value, point }) => {

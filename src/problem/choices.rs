@@ -1,10 +1,10 @@
 //! The parts of a problem file that say how it is solved: domain, dictionary, points, algorithm.
 
 use super::build::{Builder, Built, MAX_COUNT, MAX_NEURONS, MAX_POINTS, constant_for};
-use super::file::{self, File, Formulation, OneOrMany, RuleKind, SelectionKind, Shape};
+use super::file::{File, Formulation, RuleKind, SelectionKind, Shape};
 use super::settings::{Overrides, Quadrature, Settings};
-use super::source::{Source, count, interval, optional_count, positive, real};
-use super::typed::{Count, Real};
+use super::source::{count, interval, optional_count, positive};
+use super::typed::Count;
 use super::{Algorithm, PenaltySpec, ProblemError};
 use crate::activation::{Activation, MAX_RELU_POWER};
 use crate::candidates::{Dictionary, DirectionKind};
@@ -12,7 +12,6 @@ use crate::domain::{Domain, Region};
 use crate::greedy::Selection;
 use crate::loss::{Density, TermSpec};
 use crate::points::{MAX_HALTON_DIMENSION, PointSet, Rule};
-use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// Steps across the domain for each ω of a box whose biases follow its weights.
@@ -146,11 +145,13 @@ impl Builder<'_> {
 
     pub(super) fn quadrature(
         &mut self,
-        given: &file::FileQuadrature,
+        file: &File,
         overrides: &Overrides,
         (neurons, seed): (usize, u64),
     ) -> Built<Quadrature> {
         let source = &self.source;
+        let given = &file.quadrature;
+        let given_mesh = file.domain.shape == Shape::Mesh;
         let kind = *given.rule.get_ref();
         let gauss = kind == RuleKind::Gauss;
         let misplaced = match (gauss, &given.points, &given.cells, &given.order) {
@@ -219,7 +220,12 @@ impl Builder<'_> {
         };
         let rule = match kind {
             RuleKind::Gauss => Rule::Gauss {
-                cells: cells.ok_or_else(|| missing("cells"))?,
+                cells: match (cells, &self.domain) {
+                    (Some(cells), _) => cells,
+                    // A mesh brings its own.
+                    (None, Domain::Mesh(mesh)) if given_mesh => mesh.cells_across(),
+                    _ => return Err(missing("cells")),
+                },
                 order,
             },
             RuleKind::Halton => Rule::Halton {
@@ -394,102 +400,4 @@ fn ordinal(number: usize) -> String {
         _ => "th",
     };
     format!("{number}{ending}")
-}
-
-pub(super) fn domain(
-    source: &Source,
-    given: &file::FileDomain,
-    dimension: usize,
-    constants: &BTreeMap<String, f64>,
-) -> Built<Domain> {
-    let (allowed, other) = match given.shape {
-        Shape::Box => (
-            ["lower", "upper"],
-            [
-                ("center", given.center.is_some()),
-                ("radius", given.radius.is_some()),
-            ],
-        ),
-        Shape::Ball => (
-            ["center", "radius"],
-            [("lower", given.lower.is_some()), ("upper", given.upper.is_some())],
-        ),
-    };
-    if let Some((key, _)) = other.iter().find(|(_, present)| *present) {
-        return Err(ProblemError::new(
-            source.name,
-            format!(
-                "this shape has `{}` and `{}`, not `{key}`",
-                allowed[0], allowed[1]
-            ),
-        )
-        .at(source.text, given.dimension.span())
-        .key(format!("domain.{key}")));
-    }
-    let list = |key: &str, value: &Option<Spanned<OneOrMany>>, default: f64| -> Built<Vec<f64>> {
-        let key = format!("domain.{key}");
-        let Some(value) = value else {
-            return Ok(vec![default; dimension]);
-        };
-        let number = |number: &Real| {
-            let number = Spanned::new(value.span(), number.clone());
-            real(source, &key, &number, constants)
-        };
-        let list = match value.get_ref() {
-            OneOrMany::One(one) => vec![number(one)?; dimension],
-            OneOrMany::Many(list) => list.iter().map(number).collect::<Built<Vec<f64>>>()?,
-        };
-        if list.len() != dimension {
-            return Err(source.error(
-                &key,
-                value.span(),
-                format!("{} numbers for {dimension} dimensions", list.len()),
-            ));
-        }
-        if list.iter().any(|number| !number.is_finite()) {
-            return Err(source.error(&key, value.span(), "must be finite"));
-        }
-        Ok(list)
-    };
-    match given.shape {
-        Shape::Box => {
-            let (lower, upper) = (
-                list("lower", &given.lower, 0.0)?,
-                list("upper", &given.upper, 1.0)?,
-            );
-            if let Some(i) = (0..dimension).find(|&i| lower[i] >= upper[i]) {
-                let span = given
-                    .upper
-                    .as_ref()
-                    .or(given.lower.as_ref())
-                    .map_or(0..0, Spanned::span);
-                return Err(source.error(
-                    "domain.upper",
-                    span,
-                    format!(
-                        "lower = {} is not below upper = {} in x[{}]",
-                        lower[i],
-                        upper[i],
-                        i + 1
-                    ),
-                ));
-            }
-            Ok(Domain::Box { lower, upper })
-        }
-        Shape::Ball => {
-            let center = list("center", &given.center, 0.0)?;
-            let radius = match &given.radius {
-                Some(radius) => positive(source, "domain.radius", radius, constants)?,
-                None => 1.0,
-            };
-            Ok(match dimension {
-                // A ball in 1-D is an interval.
-                1 => Domain::Box {
-                    lower: vec![center[0] - radius],
-                    upper: vec![center[0] + radius],
-                },
-                _ => Domain::Ball { center, radius },
-            })
-        }
-    }
 }

@@ -37,6 +37,12 @@ impl Builder<'_> {
             self.penalties(energy, table, conditions.face, &normal, exact, penalties)?;
         }
         let held = |held| conditions.table(energy.kind(), held).is_some();
+        if held(Held::Periodic) {
+            return Ok(());
+        }
+        if let Some(table) = conditions.table(energy.kind(), Held::Robin) {
+            return self.robin(energy, table, conditions.face, &normal, exact, terms);
+        }
         match (energy.half_order, held(Held::Value), held(Held::Slope)) {
             (1, true, _) | (_, true, true) => Ok(()),
             (1, false, _) => self.natural_flux(energy, conditions, &normal, exact, terms),
@@ -126,6 +132,7 @@ impl Builder<'_> {
         terms.push(TermSpec {
             region: Region::Boundary(face),
             scale: 1.0,
+            listed: None,
             density: Density::Energy {
                 parts: loads
                     .into_iter()
@@ -151,10 +158,11 @@ impl Builder<'_> {
         if !held.iter().any(|held| matches!(held, Held::Value | Held::Slope)) {
             return Ok(());
         }
-        let Some(penalty) = &table.penalty else {
-            return Err(self.penalty_missing(table));
-        };
-        let delta = self.delta(penalty)?;
+        let delta = table
+            .penalty
+            .as_ref()
+            .map(|penalty| self.delta(penalty))
+            .transpose()?;
         let zero = self.graph.number(0.0);
         let (mut parts, mut oblique) = (Vec::new(), None);
         if held.contains(&Held::Value) {
@@ -175,13 +183,17 @@ impl Builder<'_> {
                 None => oblique = Some((normal_parts(normal), slope)),
             }
         }
-        penalties.push(PenaltySpec {
-            region: Region::Boundary(face),
-            parts,
-            oblique,
-            delta,
-            constants: self.constants.clone(),
-        });
+        let region = Region::Boundary(face);
+        match delta {
+            Some(delta) => penalties.push(PenaltySpec {
+                region,
+                parts,
+                oblique,
+                delta,
+                constants: self.constants.clone(),
+            }),
+            None => self.hold(energy, region, parts, oblique),
+        }
         Ok(())
     }
 
@@ -206,7 +218,7 @@ impl Builder<'_> {
     /// Each quantity held on a face as a residual of its own.
     pub(super) fn residual_face(
         &mut self,
-        kind: Kind,
+        (kind, diffusion): (Kind, NodeId),
         conditions: &FaceConditions,
         exact: Option<NodeId>,
         mean: f64,
@@ -220,12 +232,19 @@ impl Builder<'_> {
                 Some(weight) => positive(&self.source, "boundary.weight", weight, &self.constants)?,
             };
             for &held in kind.held(*table.condition.get_ref()).unwrap_or_default() {
+                if held == Held::Periodic {
+                    continue;
+                }
                 let given = self.given(table, kind, held)?;
-                let parts = self.boundary_operator(held, &normal);
+                let parts = match held {
+                    Held::Robin => self.robin_operator(table, diffusion, &normal)?,
+                    _ => self.boundary_operator(held, &normal),
+                };
                 let derived = exact.map(|exact| self.apply_to(&parts, exact));
                 terms.push(TermSpec {
                     region: Region::Boundary(conditions.face),
                     scale: weight * mean,
+                    listed: None,
                     density: Density::Residual {
                         parts: parts
                             .into_iter()
@@ -254,6 +273,8 @@ impl Builder<'_> {
                     parts.push((Symbol::derivative([i, j]), self.graph.multiply(times, product)));
                 }
             }
+            // Robin has coefficients of its own, and jumps have two points.
+            Held::Robin | Held::Periodic => {}
             // ∂(∂²u/∂n² + 2 Δ_t u)/∂n on a flat face: the shear and what the twisting moment adds to it.
             Held::Flux => {
                 let flat = |i: usize| {
@@ -316,6 +337,11 @@ impl Builder<'_> {
             let of_axis = |face: Face| matches!(face, Face::Side { coordinate, .. } if coordinate == axis);
             let (needed, asked) = match faces {
                 [sphere] if sphere.face == Face::Sphere => (derivatives / 2, sphere.count(kind)),
+                // A curve all around: each piece needs as many as a sphere.
+                pieces if pieces.iter().all(|known| matches!(known.face, Face::Piece(_))) => {
+                    let counts = pieces.iter().map(|known| known.count(kind));
+                    (derivatives / 2, counts.min().unwrap_or(0))
+                }
                 _ => (
                     derivatives,
                     on(&mut faces.iter().filter(|known| of_axis(known.face))),

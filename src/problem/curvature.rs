@@ -43,6 +43,8 @@ impl Builder<'_> {
             Some("is for linear equations: here the curvature depends on the solution")
         } else if !penalties.is_empty() {
             Some("is not for penalties: they are too stiff for it")
+        } else if !self.held.is_empty() {
+            Some("is not for conditions that multipliers hold")
         } else {
             None
         };
@@ -70,7 +72,9 @@ impl Builder<'_> {
         let tables =
             dictionary.directions == DirectionKind::Axes && matches!(self.domain, Domain::Box { .. });
         let energy = file.equation.formulation == Formulation::Energy;
-        let pays = energy && refused.is_none() && !tables && dictionary.activation.has_sweep();
+        // On other domains it has not been measured.
+        let measured = matches!(self.domain, Domain::Box { .. } | Domain::Ball { .. });
+        let pays = energy && measured && refused.is_none() && !tables && dictionary.activation.has_sweep();
         Ok(match quadrature.rule {
             _ if !pays || self.dimension == 1 => None,
             Rule::Gauss { cells, .. } => {

@@ -1,6 +1,6 @@
 //! From formulas to the terms of the loss.
 
-use crate::domain::{Domain, Face, Region};
+use crate::domain::{Domain, Face, Normal, Region};
 use crate::expression::{Graph, MultiIndex, NodeId, Program};
 use crate::loss::{Density, Formula, TermSpec};
 use crate::points::{PointSet, Rule, Tile};
@@ -78,6 +78,7 @@ impl Energy {
         TermSpec {
             region: Region::Interior,
             scale: 1.0,
+            listed: None,
             density: Density::Energy {
                 parts,
                 potential: self.potential.map(|node| Formula::new("potential", node)),
@@ -138,25 +139,21 @@ pub(super) fn normal_derivative(graph: &mut Graph, normal: &[NodeId], f: NodeId)
     sum
 }
 
-/// The outward unit normal on a face.
+/// The outward unit normal on a face. Where it comes with the points, formulas have it after the coordinates.
 pub(super) fn normal(graph: &mut Graph, domain: &Domain, face: Face) -> Vec<NodeId> {
-    (0..domain.dimension())
-        .map(|i| match (face, domain) {
-            (Face::Side { coordinate, upper }, _) => graph.number(match (coordinate == i, upper) {
-                (false, _) => 0.0,
-                (true, true) => 1.0,
-                (true, false) => -1.0,
-            }),
-            (Face::Sphere, Domain::Ball { center, radius }) => {
-                let x = graph.coordinate(i);
-                let c = graph.number(center[i]);
-                let offset = graph.subtract(x, c);
-                let inverse = graph.number(1.0 / radius);
-                graph.multiply(inverse, offset)
-            }
-            (Face::Sphere, Domain::Box { .. }) => graph.number(0.0),
-        })
-        .collect()
+    let dimension = domain.dimension();
+    let component = |i: usize| match domain.normal(face) {
+        Normal::Axis { coordinate, sign } => graph.number(if coordinate == i { sign } else { 0.0 }),
+        Normal::Radial { radius } => {
+            let x = graph.coordinate(i);
+            let c = graph.number(domain.center()[i]);
+            let offset = graph.subtract(x, c);
+            let inverse = graph.number(1.0 / radius);
+            graph.multiply(inverse, offset)
+        }
+        Normal::AtPoints => graph.coordinate(dimension + i),
+    };
+    (0..dimension).map(component).collect()
 }
 
 /// Derivatives of one order that share their coefficient: order, coefficient, terms.
@@ -204,10 +201,10 @@ pub(super) fn vanish_on(graph: &Graph, domain: &Domain, face: Face, formulas: &[
     };
     let mut tile = Tile::default();
     points.fill(0..points.len(), &mut tile);
-    let program = Program::new(graph, formulas, domain.dimension(), &[]);
+    let program = Program::new(graph, formulas, points.inputs(), &[]);
     (0..tile.len()).all(|index| {
         program
-            .evaluate_at(&tile.point(index))
+            .evaluate_at(&tile.inputs(index))
             .iter()
             .all(|value| value.abs() <= 1e-13 * scale)
     })

@@ -21,6 +21,8 @@ pub(super) struct File {
     pub equation: FileEquation,
     #[serde(default)]
     pub boundary: Boundaries,
+    #[serde(default)]
+    pub data: Vec<FileData>,
     pub dictionary: FileDictionary,
     pub quadrature: FileQuadrature,
     pub solver: FileSolver,
@@ -31,11 +33,25 @@ pub(super) struct File {
 pub(super) struct FileDomain {
     #[serde(default)]
     pub shape: Shape,
-    pub dimension: Spanned<i64>,
+    pub dimension: Option<Spanned<i64>>,
     pub lower: Option<Spanned<OneOrMany>>,
     pub upper: Option<Spanned<OneOrMany>>,
     pub center: Option<Spanned<OneOrMany>>,
     pub radius: Option<Spanned<Real>>,
+    pub vertices: Option<Spanned<Vec<[Real; 2]>>>,
+    pub holes: Option<Spanned<Vec<Vec<[Real; 2]>>>>,
+    pub edges: Option<Spanned<BTreeMap<String, Vec<i64>>>>,
+    pub parts: Option<Spanned<Vec<FilePart>>>,
+    pub file: Option<Spanned<String>>,
+    pub inside: Option<Spanned<Text>>,
+}
+
+/// A box of a union.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FilePart {
+    pub lower: Spanned<OneOrMany>,
+    pub upper: Spanned<OneOrMany>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize)]
@@ -44,6 +60,10 @@ pub(super) enum Shape {
     #[default]
     Box,
     Ball,
+    Polygon,
+    Union,
+    Mesh,
+    Inside,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -80,6 +100,14 @@ pub enum Formulation {
     Fit,
 }
 
+/// Measurements: a `[[data]]` table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileData {
+    pub file: Spanned<String>,
+    pub weight: Option<Spanned<Real>>,
+}
+
 /// One `[boundary]` table or a list of `[[boundary]]` tables.
 #[derive(Debug, Default)]
 pub(super) struct Boundaries(pub Vec<FileBoundary>);
@@ -93,6 +121,7 @@ pub(super) struct FileBoundary {
     pub slope: Option<Spanned<Text>>,
     pub moment: Option<Spanned<Text>>,
     pub weight: Option<Spanned<Real>>,
+    pub coefficient: Option<Spanned<Text>>,
     pub faces: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
@@ -116,6 +145,10 @@ pub enum Condition {
     SimplySupported,
     /// Order 4: bending moment and shear are those of a free end.
     Free,
+    /// a ∂u/∂n + κ u is given.
+    Robin,
+    /// Two opposite faces are one.
+    Periodic,
 }
 
 #[derive(Debug, Deserialize)]

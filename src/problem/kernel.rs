@@ -80,6 +80,7 @@ impl Affine {
         TermSpec {
             region: Region::Interior,
             scale: 1.0 / domain.measure(Region::Interior),
+            listed: None,
             density: Density::Energy {
                 parts: parts
                     .into_iter()
@@ -111,7 +112,7 @@ impl Kernel {
     /// Finds what the terms of a loss leave free.
     pub(super) fn of(graph: &Graph, domain: &Domain, specs: &[TermSpec]) -> Result<Self, SolveError> {
         let basis = basis(domain, specs);
-        let rules = rules(domain.dimension());
+        let rules = rules(domain);
         let first = Sums::new(graph, domain, specs, &rules[0], &basis)?;
         let eigen = first.form.clone().symmetric_eigen();
         let largest = eigen.eigenvalues.amax().max(first.stiffness);
@@ -203,8 +204,9 @@ fn basis(domain: &Domain, specs: &[TermSpec]) -> Vec<Affine> {
 }
 
 /// Several small rules, so that their scatter tells the error of an integral.
-fn rules(dimension: usize) -> Vec<Rule> {
+fn rules(domain: &Domain) -> Vec<Rule> {
     let gauss = |cells: [usize; 3]| cells.map(|cells| Rule::Gauss { cells, order: 4 }).to_vec();
+    let dimension = if domain.has_cells() { domain.dimension() } else { 4 };
     match dimension {
         1 => gauss([97, 128, 160]),
         2 => gauss([13, 17, 22]),

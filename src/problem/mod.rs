@@ -1,13 +1,17 @@
 //! What is to be solved, with which dictionary, on which points, by which algorithm.
 
+mod attachment;
 mod boundary;
 mod build;
 mod choices;
 mod conditions;
 mod curvature;
+mod data;
+mod domains;
 mod equation;
 mod error;
 mod file;
+mod held;
 mod kernel;
 mod rough;
 mod settings;
@@ -16,6 +20,8 @@ mod terms;
 mod typed;
 mod words;
 
+pub use attachment::Attachment;
+pub use data::Data;
 pub use error::ProblemError;
 pub use file::{Algorithm, Condition, Formulation};
 pub use kernel::{Affine, Kernel};
@@ -56,8 +62,14 @@ pub struct Problem {
     pub kernel: Kernel,
     /// Things the user should know, although the problem can be solved.
     pub warnings: Vec<String>,
+    /// The files it names.
+    pub files: Vec<Attachment>,
+    /// Measurements that the loss takes in.
+    pub data: Vec<Data>,
     terms: Vec<TermSpec>,
     penalties: Vec<PenaltySpec>,
+    /// Penalties of conditions that are held by multipliers besides.
+    held: Vec<TermSpec>,
 }
 
 /// A penalty ½δ⁻¹ (Bu − g)² whose δ depends on the number of neurons.
@@ -113,13 +125,18 @@ impl Problem {
 
     /// The settings in force, for the report.
     pub fn settings_json(&self) -> serde_json::Value {
-        serde_json::json!({
+        let mut settings = serde_json::json!({
             "formulation": self.formulation,
             "order": self.order,
             "dictionary": self.dictionary,
             "quadrature": self.quadrature,
             "solver": self.settings,
-        })
+        });
+        if !self.files.is_empty() {
+            let files = self.files.iter().map(|file| format!("{:016x}", file.digest()));
+            settings["files"] = files.collect();
+        }
+        settings
     }
 
     /// Whether the equation has a potential: then the loss is not quadratic.

@@ -6,7 +6,7 @@
 
 use super::build::Builder;
 use super::equation::Energy;
-use crate::domain::Region;
+use crate::domain::{Domain, Region};
 use crate::expression::{Function, MultiIndex, Node, NodeId, Program};
 use crate::loss::{Density, TermSpec};
 use crate::points::{PointSet, Rule, Tile};
@@ -36,7 +36,7 @@ impl Builder<'_> {
             .into_iter()
             .map(|(node, axis, what)| Continuous { node, axis, what })
             .collect();
-        let Some((what, point)) = self.jump(&functions) else {
+        let Some((what, point)) = self.jump(&functions, &|_, _| true) else {
             return;
         };
         self.warnings.push(format!(
@@ -44,6 +44,60 @@ impl Builder<'_> {
              leaves out what acts there, so that the run approaches another function. Choose a smoother solution, or \
              give `source`"
         ));
+    }
+
+    /// Warnings of coefficients that jump: inside a cell of an energy, where the quadrature smears the jump, and anywhere in a
+    /// residual, which does not ask for the flux to be continuous.
+    pub(super) fn warn_of_jumps(&mut self, interior: Option<&TermSpec>, rule: &Rule) {
+        let nodes: Vec<(NodeId, &'static str)> = match interior.map(|term| &term.density) {
+            Some(Density::Energy { parts, .. }) => {
+                let coefficients = parts.iter().map(|(_, a, _)| a);
+                let name = |name: &str| {
+                    if name == "reaction" {
+                        "`reaction`"
+                    } else {
+                        "`diffusion`"
+                    }
+                };
+                coefficients.map(|a| (a.node, name(&a.name))).collect()
+            }
+            Some(Density::Residual { parts, .. }) => {
+                let coefficients = parts.iter().map(|(_, c)| c.node);
+                coefficients
+                    .map(|node| (node, "a coefficient of the operator"))
+                    .collect()
+            }
+            None => return,
+        };
+        let functions = (0..self.dimension).flat_map(|axis| {
+            nodes
+                .iter()
+                .map(move |&(node, what)| Continuous { node, axis, what })
+        });
+        let functions: Vec<Continuous> = functions.collect();
+        let is_residual = matches!(interior.map(|term| &term.density), Some(Density::Residual { .. }));
+        if is_residual {
+            if let Some((what, point)) = self.jump(&functions, &|_, _| true) {
+                self.warnings.push(format!(
+                    "{what} jumps near x = {point:.6?}, and a residual asks for nothing there: it may approach another function \
+                     than the one whose flux is continuous. An energy does not have this problem"
+                ));
+            }
+            return;
+        }
+        let (Rule::Gauss { cells, .. }, Domain::Box { .. } | Domain::Union(_)) = (rule, &self.domain) else {
+            return;
+        };
+        let inside_a_cell = |axis: usize, place: f64| {
+            let place = (place - self.domain.side(axis).0) / self.domain.cell_width(axis, *cells);
+            (place - place.round()).abs() > 1e-6
+        };
+        if let Some((what, point)) = self.jump(&functions, &inside_a_cell) {
+            self.warnings.push(format!(
+                "{what} jumps near x = {point:.6?}, inside a cell of the quadrature, which smears the jump over the cell: choose \
+                 `cells` so that an edge lies there, or a mesh whose elements end there"
+            ));
+        }
     }
 
     /// What an energy differentiates once more when f is derived: u and its flux; for m = 2 up to the shear.
@@ -104,7 +158,11 @@ impl Builder<'_> {
     }
 
     /// A function that jumps, and where.
-    fn jump(&self, functions: &[Continuous]) -> Option<(&'static str, Vec<f64>)> {
+    fn jump(
+        &self,
+        functions: &[Continuous],
+        counts: &dyn Fn(usize, f64) -> bool,
+    ) -> Option<(&'static str, Vec<f64>)> {
         let roots: Vec<NodeId> = functions.iter().map(|function| function.node).collect();
         let kinks = self.kinks(&roots);
         if kinks.is_empty() {
@@ -132,7 +190,7 @@ impl Builder<'_> {
                     ends: self.domain.side(axis),
                 };
                 for place in line.places(&kinks) {
-                    if !self.domain.contains(line.at(place).into_iter()) {
+                    if !counts(axis, place) || !self.domain.contains(line.at(place).into_iter()) {
                         continue;
                     }
                     if let Some(k) = line.jumping(&program, place) {

@@ -96,6 +96,12 @@ impl Quadrature {
                     cells: self.curvature.unwrap_or(cells),
                     order,
                 },
+                // Nothing is aligned to the parts of a mesh's cells: other parts are blind to nothing, and the same parts
+                // with more nodes have been overfitted together.
+                Purpose::Validation if matches!(domain, Domain::Mesh(_)) => Rule::Gauss {
+                    cells: cells + cells.div_ceil(4),
+                    order: order + 1,
+                },
                 Purpose::Validation => Rule::Gauss {
                     cells,
                     order: order + 2,
@@ -129,7 +135,9 @@ impl Quadrature {
                 },
             },
             Rule::MonteCarlo { points, seed } => match purpose {
-                Purpose::Errors if domain.dimension() <= 3 => error_gauss(domain.dimension()),
+                Purpose::Errors if domain.dimension() <= 3 && domain.has_cells() => {
+                    error_gauss(domain.dimension())
+                }
                 _ => Rule::MonteCarlo {
                     points: self.count(points, region, purpose),
                     seed: match purpose {
@@ -150,16 +158,16 @@ impl Quadrature {
     fn count(&self, points: usize, region: Region, purpose: Purpose) -> usize {
         match (region, purpose) {
             (Region::Interior, Purpose::Errors) => error_points(points),
-            (Region::Boundary(_), Purpose::Errors) => error_points(self.boundary_points),
+            (Region::Boundary(_) | Region::Pairs(_), Purpose::Errors) => error_points(self.boundary_points),
             (Region::Interior, Purpose::Validation) => points.min(MANY_POINTS.max(points / 16)),
             (Region::Interior, Purpose::Training) => points,
             (Region::Interior, Purpose::Curvature) => self.curvature.unwrap_or(points),
             // As much fewer as inside.
-            (Region::Boundary(_), Purpose::Curvature) => {
+            (Region::Boundary(_) | Region::Pairs(_), Purpose::Curvature) => {
                 let part = self.curvature.map_or(1.0, |fewer| fewer as f64 / points as f64);
                 ((self.boundary_points as f64 * part) as usize).max(1)
             }
-            (Region::Boundary(_), _) => self.boundary_points,
+            (Region::Boundary(_) | Region::Pairs(_), _) => self.boundary_points,
         }
     }
 }

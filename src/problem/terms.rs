@@ -157,6 +157,7 @@ impl Builder<'_> {
         terms.push(TermSpec {
             region: Region::Interior,
             scale: 1.0 / self.domain.measure(Region::Interior),
+            listed: None,
             density: Density::Residual {
                 parts: parts
                     .into_iter()
@@ -184,21 +185,19 @@ impl Builder<'_> {
             .sum();
         // In 1-D the ends are added, elsewhere the boundary enters by its mean.
         let mean = if self.dimension == 1 { 1.0 } else { 1.0 / measure };
+        let diffusion = match &equation.operator {
+            Some(_) => self.graph.number(1.0),
+            None => self.energy(equation)?.diffusion,
+        };
         for conditions in &faces {
-            self.residual_face(kind, conditions, exact, mean, terms)?;
+            self.residual_face((kind, diffusion), conditions, exact, mean, terms)?;
         }
+        self.periodic(file, kind, None)?;
         self.warn_of_missing_conditions(kind, &faces, &terms[0]);
         Ok(order)
     }
 
-    pub(super) fn fit(&mut self, file: &File, exact: Option<NodeId>) -> Built<TermSpec> {
-        let Some(exact) = exact else {
-            return Err(ProblemError::new(
-                self.source.name,
-                "a fit needs `exact`, the function to be fitted",
-            )
-            .key("equation.exact"));
-        };
+    pub(super) fn fit(&mut self, file: &File, exact: Option<NodeId>) -> Built<Option<TermSpec>> {
         if let Some(boundary) = file.boundary.0.first() {
             return Err(self.source.error(
                 "boundary.condition",
@@ -206,14 +205,26 @@ impl Builder<'_> {
                 "a fit has no boundary condition; remove this table",
             ));
         }
+        // Measurements are fitted instead; then `exact` only measures errors.
+        if !file.data.is_empty() {
+            return Ok(None);
+        }
+        let Some(exact) = exact else {
+            return Err(ProblemError::new(
+                self.source.name,
+                "a fit needs `exact`, the function to be fitted, or [[data]]",
+            )
+            .key("equation.exact"));
+        };
         let one = self.graph.number(1.0);
-        Ok(TermSpec {
+        Ok(Some(TermSpec {
             region: Region::Interior,
             scale: 1.0,
+            listed: None,
             density: Density::Residual {
                 parts: vec![(Symbol::value(), Formula::new("1", one))],
                 source: Formula::new("exact", exact),
             },
-        })
+        }))
     }
 }

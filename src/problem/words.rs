@@ -4,7 +4,6 @@ use super::Kernel;
 use super::boundary::{Held, Kind};
 use super::file::{Condition, File, FileBoundary, FileEquation, Formulation};
 use super::typed::{Real, Text};
-use crate::domain::Face;
 use toml::Spanned;
 
 /// The equation and its boundary conditions in words and formulas.
@@ -20,7 +19,7 @@ pub struct Words {
 
 impl Words {
     /// `unnamed` are the faces that no table says anything about.
-    pub(super) fn of(file: &File, kind: Kind, unnamed: &[Face], kernel: &Kernel) -> Self {
+    pub(super) fn of(file: &File, kind: Kind, unnamed: &[String], kernel: &Kernel) -> Self {
         let exact = file.equation.exact.is_some();
         let tables = file.boundary.0.iter();
         let mut boundary: Vec<String> = tables.map(|given| condition(given, kind, exact)).collect();
@@ -42,14 +41,13 @@ impl Words {
 }
 
 /// What holds on faces that no table names.
-fn unsaid(kind: Kind, unnamed: &[Face], everywhere: bool, exact: bool) -> Option<String> {
+fn unsaid(kind: Kind, unnamed: &[String], everywhere: bool, exact: bool) -> Option<String> {
     if unnamed.is_empty() {
         return None;
     }
-    let names: Vec<String> = unnamed.iter().map(Face::name).collect();
     let place = match everywhere {
         true => "on all of the boundary".to_string(),
-        false => format!("on {}", names.join(", ")),
+        false => format!("on {}", unnamed.join(", ")),
     };
     Some(match kind.formulation {
         Formulation::Fit => "none: a fit asks for nothing there".to_string(),
@@ -142,14 +140,18 @@ fn condition(given: &FileBoundary, kind: Kind, exact: bool) -> String {
             false => format!("nothing is asked for {place}"),
         };
     }
-    let is_natural = |held: &Held| energy && matches!(held, Held::Flux | Held::Moment);
+    let is_natural = |held: &Held| energy && matches!(held, Held::Flux | Held::Moment | Held::Robin);
+    if condition == Condition::Periodic {
+        return format!("periodic {place}: opposite faces are one");
+    }
     let told = |wanted: bool| -> Vec<String> {
         let chosen = held.iter().filter(|held| is_natural(held) == wanted);
         chosen.map(|&held| quantity(given, kind, held, exact)).collect()
     };
     let (enforced, natural) = (told(false).join(" and "), told(true).join(" and "));
     let how = match (energy, text(&given.penalty), &given.weight) {
-        (true, penalty, _) => format!("by a penalty with δ = {}", penalty.unwrap_or("its default")),
+        (true, Some(penalty), _) => format!("by a penalty with δ = {penalty}"),
+        (true, None, _) => "by a multiplier".to_string(),
         (false, _, None) => "as a residual".to_string(),
         (false, _, Some(weight)) => match weight.get_ref() {
             Real::Number(weight) => format!("as a residual with weight {weight}"),
@@ -178,6 +180,8 @@ fn quantity(given: &FileBoundary, kind: Kind, held: Held, exact: bool) -> String
         Held::Moment => "the bending moment",
         Held::Flux if kind.order <= 2 => "the flux",
         Held::Flux => "the shear",
+        Held::Robin => "a ∂u/∂n + coefficient·u",
+        Held::Periodic => "the value on the opposite face",
     };
     match (kind.text(given, held), exact) {
         (Some((_, value)), _) => format!("{what} is {}", value.get_ref().trim()),

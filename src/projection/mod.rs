@@ -112,6 +112,18 @@ impl<'a> Projection<'a> {
         Ok(cholesky.correct(&anchor.scores(&u.neurons)?))
     }
 
+    /// Takes the projection's step against a gradient whose scores of the neurons added are these: the load has
+    /// changed. Newton's method takes it with the next neuron. The coefficients are to be asked for again.
+    pub fn follow_load(&mut self, scores: &[f64]) {
+        match &mut self.way {
+            Way::Cholesky(cholesky) => {
+                cholesky.correct(scores);
+            }
+            Way::Orthogonal(orthogonal, _) => orthogonal.correct(scores),
+            Way::Newton(_) => {}
+        }
+    }
+
     /// Whether it goes by the Gram matrix.
     pub fn is_cholesky(&self) -> bool {
         matches!(self.way, Way::Cholesky(_))

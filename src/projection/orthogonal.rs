@@ -78,6 +78,15 @@ impl Orthogonal {
             });
     }
 
+    /// y −= R⁻ᵀ s: the step against a gradient whose scores of the neurons are s.
+    pub fn correct(&mut self, scores: &[f64]) {
+        let step = self.triangle.forward(scores);
+        self.triangle.subtract(&step);
+        for (q, step) in self.columns.iter().zip(&step) {
+            self.solution.iter_mut().zip(q).for_each(|(u, q)| *u -= step * q);
+        }
+    }
+
     /// E(u).
     pub fn solution(&self) -> &[f64] {
         &self.solution

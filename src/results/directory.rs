@@ -2,7 +2,7 @@
 
 use super::checkpoint::{Checkpoint, Place};
 use super::lock::lock;
-use super::problem_text::{differences, fingerprint, parse, settings};
+use super::problem_text::{beside_its_files, differences, files, fingerprint, parse, settings};
 use super::{CHECKPOINT, HISTORY, NETWORK, PAGE, PROBLEM, RESULT, ResultsError, TABLES, history};
 use crate::atomic_file::{remove_half_written, write_atomically};
 use crate::error::SolveError;
@@ -73,6 +73,7 @@ impl ResultDirectory {
                 error,
             }
         };
+        let text = &beside_its_files(text, problem);
         if existing == Existing::Resume && !path.join(CHECKPOINT).exists() {
             return Err(ResultsError::NothingToResume(path.to_path_buf()));
         }
@@ -88,6 +89,9 @@ impl ResultDirectory {
         remove_half_written(path);
         if earlier.is_none() {
             clear(path).map_err(failed("cannot be cleared"))?;
+            for (name, bytes) in files(problem) {
+                write_atomically(&path.join(name), bytes).map_err(failed("cannot be written to"))?;
+            }
             write_atomically(&path.join(PROBLEM), text.as_bytes()).map_err(failed("cannot be written to"))?;
         }
         let (state, rows, kept) = earlier.map_or_else(Default::default, |earlier| {
@@ -298,6 +302,14 @@ fn checkpoint_of(directory: &Path, problem: &Problem, text: &str) -> Result<Chec
             there: checkpoint.version,
             here: here.to_string(),
         });
+    }
+    for (name, bytes) in files(problem) {
+        if fs::read(directory.join(&name)).ok().as_deref() != Some(bytes) {
+            return Err(ResultsError::OtherProblem {
+                path: path(),
+                differences: vec![format!("the file `{name}` has another content")],
+            });
+        }
     }
     let asked = problem.settings.neurons;
     if checkpoint.settings != settings(problem) {

@@ -1,6 +1,6 @@
 //! The text of a problem as it is solved, and what two of them differ in.
 
-use super::ResultsError;
+use super::{CHECKPOINT, HISTORY, NETWORK, PAGE, PROBLEM, RESULT, ResultsError, TABLES};
 use crate::problem::{Overrides, Problem, ProblemError};
 use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item, Value};
@@ -33,6 +33,56 @@ pub fn with_overrides(text: &str, name: &str, overrides: &Overrides) -> Result<S
         put(&mut document[table][key], number);
     }
     Ok(document.to_string())
+}
+
+/// The files of a problem by the names they have beside its text in a result directory.
+pub(super) fn files(problem: &Problem) -> Vec<(String, &[u8])> {
+    let mut named: Vec<(String, &[u8])> = Vec::new();
+    for (number, file) in problem.files.iter().enumerate() {
+        let name = file.file_name();
+        let taken = [
+            PROBLEM, RESULT, HISTORY, NETWORK, CHECKPOINT, PAGE, TABLES, "lock",
+        ]
+        .contains(&name.as_str());
+        let other = named
+            .iter()
+            .any(|(known, bytes)| *known == name && **bytes != *file.bytes);
+        let name = match taken || other {
+            true => format!("{number}-{name}"),
+            false => name,
+        };
+        named.push((name, &file.bytes));
+    }
+    named
+}
+
+/// The text of a problem with the files it names beside it.
+pub(super) fn beside_its_files(text: &str, problem: &Problem) -> String {
+    let (Ok(mut document), false) = (text.parse::<DocumentMut>(), problem.files.is_empty()) else {
+        return text.to_string();
+    };
+    let mut names = files(problem).into_iter().map(|(name, _)| name);
+    let mut put = |item: &mut Item| {
+        if let (Some(old), Some(name)) = (item.as_value(), names.next()) {
+            let mut value = Value::from(name);
+            *value.decor_mut() = old.decor().clone();
+            *item = Item::Value(value);
+        }
+    };
+    // In the order in which they were read.
+    if let Some(file) = document
+        .get_mut("domain")
+        .and_then(|domain| domain.get_mut("file"))
+    {
+        put(file);
+    }
+    if let Some(tables) = document.get_mut("data").and_then(Item::as_array_of_tables_mut) {
+        tables
+            .iter_mut()
+            .filter_map(|table| table.get_mut("file"))
+            .for_each(put);
+    }
+    document.to_string()
 }
 
 /// Puts a number in place of what is there; what stands around it, such as a comment, stays.

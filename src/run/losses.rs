@@ -9,7 +9,9 @@ use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums};
 use crate::loss::Loss;
 use crate::points::Rule;
 use crate::problem::{Algorithm, Problem, Purpose};
-use crate::sums::{CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PinnedSums, Sums, TableSums};
+use crate::sums::{
+    CpuOptions, CpuSums, HeldSums, MomentTables, PairSums, PassOptions, PinnedSums, Sums, TableSums,
+};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -62,7 +64,19 @@ pub(super) fn sums(
     observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
 ) -> Result<Box<dyn Sums>, SolveError> {
     let loss = problem.loss(problem.settings.neurons, purpose)?;
-    let sums = plain_sums(problem, loss, purpose, gpu, options, observer)?;
+    let mut sums = plain_sums(problem, loss, purpose, gpu, options, observer)?;
+    if let Some(held) = problem.held_loss(purpose)? {
+        let at_zero = held.completion()?;
+        let held = CpuSums::new(held, problem.dictionary.activation, cpu_options(problem))?;
+        let with_multiplier = problem.has_multipliers();
+        let dimension = problem.dimension();
+        sums = Box::new(HeldSums::new(
+            sums,
+            (Box::new(held), at_zero),
+            with_multiplier,
+            dimension,
+        ));
+    }
     if problem.kernel.is_empty() {
         return Ok(sums);
     }
@@ -260,7 +274,8 @@ pub(super) fn curvature(
     gpu: Option<&Arc<Gpu>>,
     options: &RunOptions,
 ) -> Result<Option<Box<dyn Sums>>, SolveError> {
-    if problem.quadrature.curvature.is_none() {
+    // Multipliers move the load, which both sets of points would have to follow.
+    if problem.quadrature.curvature.is_none() || problem.has_multipliers() {
         return Ok(None);
     }
     let mut unobserved = |_: &Event| ControlFlow::Continue(());

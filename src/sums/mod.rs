@@ -10,12 +10,14 @@
 //! Every score, load, Gram entry and loss of the greedy algorithms is one of their reductions.
 
 mod cpu;
+mod held;
 mod pinned;
 mod tables;
 
 #[cfg(feature = "gpu")]
 pub(crate) use cpu::{CpuField, CpuRho};
 pub use cpu::{CpuOptions, CpuSums, scan_bytes};
+pub use held::HeldSums;
 pub use pinned::PinnedSums;
 #[cfg(feature = "gpu")]
 pub(crate) use tables::{Block, PLACES, PairTable, Sorted, axis_pairs, row_width};
@@ -59,6 +61,11 @@ pub trait Sums {
     /// What neurons leave when they are projected, many at once, where the points are at hand and the loss is
     /// quadratic.
     fn remainders(&self) -> Option<&dyn Remainders>;
+
+    /// The multipliers by which conditions are held, where there are any.
+    fn multipliers(&self) -> Option<&dyn Multipliers> {
+        None
+    }
 
     /// What does the sums and what it has to tell.
     fn report(&self) -> SumsReport;
@@ -133,6 +140,16 @@ pub trait Remainders {
         list: &[Neuron],
         project: &dyn Fn(&[f64]) -> (f64, Vec<f64>),
     ) -> Result<Vec<LocalScore>, SolveError>;
+}
+
+/// Multipliers of conditions Bu = g, a part of the load.
+pub trait Multipliers {
+    /// λ ← λ + s (Bu − g), where the neurons of an earlier u are the first ones of this one. Linear functionals taken before keep
+    /// the λ that they were taken with.
+    fn update(&self, u: &Network);
+
+    /// λ ← 0.
+    fn reset(&self);
 }
 
 /// Values E(v) of functions at the points, weighted so that ⟨∇²L(u) v, g⟩ = E(v)·E(g).

@@ -1,6 +1,9 @@
 //! A loss whose equation leaves something free, fixed by a term of rank one for each free function.
 
-use super::{Accuracy, CurvatureRoot, Field, PointValues, Remainders, Rho, Scores, Slopes, Sums, SumsReport};
+use super::{
+    Accuracy, CurvatureRoot, Field, Multipliers, PointValues, Remainders, Rho, Scores, Slopes, Sums,
+    SumsReport,
+};
 use crate::activation::Activation;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
@@ -63,7 +66,7 @@ impl PinnedSums {
     /// ρ + κ Σ ℓ(v) ℓ, from −ℓ(v).
     fn pinned<'a>(&'a self, rho: Box<dyn Rho + 'a>, of_v: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
         let factors = of_v.iter().map(|value| self.stiffness * value);
-        Ok(Box::new(PinnedRho {
+        Ok(Box::new(Combined {
             rho,
             parts: factors.zip(self.negatives()?).collect(),
         }))
@@ -95,6 +98,10 @@ impl Sums for PinnedSums {
 
     fn remainders(&self) -> Option<&dyn Remainders> {
         None
+    }
+
+    fn multipliers(&self) -> Option<&dyn Multipliers> {
+        self.loss.multipliers()
     }
 
     fn report(&self) -> SumsReport {
@@ -151,12 +158,12 @@ impl<'a> Field<'a> for PinnedField<'a> {
 }
 
 /// ρ + Σ factor · part.
-struct PinnedRho<'a> {
-    rho: Box<dyn Rho + 'a>,
-    parts: Vec<(f64, Box<dyn Rho + 'a>)>,
+pub(super) struct Combined<'a> {
+    pub(super) rho: Box<dyn Rho + 'a>,
+    pub(super) parts: Vec<(f64, Box<dyn Rho + 'a>)>,
 }
 
-impl Rho for PinnedRho<'_> {
+impl Rho for Combined<'_> {
     fn scores(&self, along: Candidates, accuracy: Accuracy) -> Result<Scores, SolveError> {
         let mut scores = self.rho.scores(along, accuracy)?;
         for (factor, part) in &self.parts {
@@ -176,7 +183,7 @@ impl Rho for PinnedRho<'_> {
     }
 }
 
-impl Slopes for PinnedRho<'_> {
+impl Slopes for Combined<'_> {
     fn slopes_at(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
         let slopes = |rho: &dyn Rho| match rho.slopes() {
             Some(slopes) => slopes.slopes_at(neurons),

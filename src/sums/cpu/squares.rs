@@ -9,7 +9,9 @@ use crate::error::SolveError;
 use crate::loss::{Term, TermTile};
 use crate::network::Neuron;
 use crate::ridge::{Plan, blocks, direct, project};
+use crate::sums::CurvatureRoot;
 use crate::symbol::Symbol;
+use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// So many neurons without a sweep at once: every run of points holds a sum for each.
@@ -21,6 +23,9 @@ impl CpuSums {
     /// Products of derivatives of ReLU^k are powers again: σ^(m) σ^(m′) is, up to a factor, the derivative of
     /// order m + m′ of ReLU^2k. One sweep with that activation gives the squares for all offsets of a line.
     pub(super) fn squares_at(&self, u: Option<&AtPoints>, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        if self.loss.terms.iter().any(Term::is_paired) {
+            return self.squares_by_values(along);
+        }
         let Some(power) = self.activation.relu_power() else {
             return self.squares_one_by_one(u, along);
         };
@@ -54,6 +59,19 @@ impl CpuSums {
             Ok(Cow::Owned(columns))
         };
         LineScan::new(self, &plan, &orders, &factors).scores(0, &columns)
+    }
+
+    /// The same from the values at the points, where these come in pairs: the square of a jump is no sum over points.
+    fn squares_by_values(&self, along: Candidates) -> Result<Vec<f64>, SolveError> {
+        let square = |index: usize| {
+            let neuron = match along {
+                Candidates::Grid(grid) => grid.neuron(index),
+                Candidates::List(list) => list[index].clone(),
+            };
+            let values = self.of(&neuron)?;
+            Ok(self.square(&values))
+        };
+        (0..along.len()).into_par_iter().map(square).collect()
     }
 
     /// The same for activations without a sweep, for a part of the candidates at a time.
