@@ -9,7 +9,10 @@ use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums};
 use crate::loss::Loss;
 use crate::points::Rule;
 use crate::problem::{Algorithm, Problem, Purpose};
-use crate::sums::{CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PinnedSums, Sums, TableSums};
+use crate::sums::{
+    CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PinnedSums, PrecisionChoice, Sums, TableSums,
+    WholeSums,
+};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -97,12 +100,19 @@ fn plain_sums(
         return Ok(Box::new(table_sums(problem, loss, spec, observer)?));
     }
     match gpu {
-        None => {
-            let sums = CpuSums::new(loss, problem.dictionary.activation, cpu_options(problem))?;
-            Ok(Box::new(sums))
-        }
-        Some(gpu) => Ok(device_sums(problem, loss, gpu, options)),
+        None => cpu_sums(problem, loss, options.precision),
+        Some(gpu) => device_sums(problem, loss, gpu, options),
     }
+}
+
+fn cpu_sums(problem: &Problem, loss: Loss, precision: PrecisionChoice) -> Result<Box<dyn Sums>, SolveError> {
+    let (activation, options) = (problem.dictionary.activation, cpu_options(problem));
+    Ok(match precision {
+        PrecisionChoice::Integer => {
+            Box::new(WholeSums::on_the_cpu(loss, &problem.domain, activation, options)?)
+        }
+        _ => Box::new(CpuSums::new(loss, activation, options)?),
+    })
 }
 
 fn cpu_options(problem: &Problem) -> CpuOptions {
@@ -112,24 +122,29 @@ fn cpu_options(problem: &Problem) -> CpuOptions {
 }
 
 #[cfg(feature = "gpu")]
-fn device_sums(problem: &Problem, loss: Loss, gpu: &Arc<Gpu>, options: &RunOptions) -> Box<dyn Sums> {
+fn device_sums(
+    problem: &Problem,
+    loss: Loss,
+    gpu: &Arc<Gpu>,
+    options: &RunOptions,
+) -> Result<Box<dyn Sums>, SolveError> {
     let options = GpuOptions {
         precision: options.precision,
         resident_bytes: problem.quadrature.cache_bytes,
         cpu: cpu_options(problem),
     };
     let activation = problem.dictionary.activation;
-    Box::new(GpuSums::new(
+    Ok(Box::new(GpuSums::new(
         Arc::clone(gpu),
         loss,
         &problem.domain,
         activation,
         options,
-    ))
+    )))
 }
 
 #[cfg(not(feature = "gpu"))]
-fn device_sums(_: &Problem, _: Loss, gpu: &Arc<Gpu>, _: &RunOptions) -> Box<dyn Sums> {
+fn device_sums(_: &Problem, _: Loss, gpu: &Arc<Gpu>, _: &RunOptions) -> Result<Box<dyn Sums>, SolveError> {
     match **gpu {}
 }
 
