@@ -18,8 +18,10 @@ pub(crate) use cpu::{CpuField, CpuRho};
 pub use cpu::{CpuOptions, CpuSums, scan_bytes};
 pub use pinned::PinnedSums;
 #[cfg(feature = "gpu")]
-pub(crate) use tables::{Block, PLACES, PairTable, Sorted, axis_pairs, row_width};
-pub use tables::{MomentTables, PairSums, PassOptions, TableStore, TableSums};
+pub(crate) use tables::{
+    Block, PairTable, Sorted, add_cells, axis_pairs, block_length, whole_unit, whole_weight,
+};
+pub use tables::{MomentTables, PairSums, PassOptions, TableStore, TableSums, WholePass};
 pub use whole::WholeSums;
 
 use crate::activation::Activation;

@@ -3,7 +3,7 @@
 use super::engine::{
     Engine, EngineReport, Functional, LineFactors, NeuronList, SUM_BITS, Source, whole_columns, with_leads,
 };
-use super::fixed::{ONE_BITS, lead, magnitude, power_of_two, product, rounded_down};
+use super::fixed::{lead, magnitude, product, rounded_down};
 use super::runs::{LineRuns, LineSums, Runs, unpacked};
 use super::term::{ChannelShifts, WholeNetwork, WholeTerm};
 use crate::error::SolveError;
@@ -254,49 +254,46 @@ fn sums_of_neuron(term: &WholeTerm, channels: &[i64], argument: &[i64], per_symb
     sums
 }
 
-/// `risk.wgsl` of whole numbers: per term a few sums, each with what one stands for in it.
+/// `whole_risk.wgsl`: the parts of Σ w φ, each with what one stands for in it.
 fn risk_parts(term: &WholeTerm, u: &WholeNetwork) -> Vec<(f64, i128)> {
     let (stride, layout) = (term.stride, term.term.layout());
     let jets = jets(term, u);
-    let unit = |e: i32| power_of_two(e + SUM_BITS as i32 - ONE_BITS as i32);
     let value = |column: usize, point: usize| term.columns[column * stride + point];
     let total = |at: &dyn Fn(usize) -> i64| -> i128 {
-        (0..term.count)
-            .map(|point| i128::from(rounded_down(at(point), SUM_BITS)))
-            .sum()
+        let terms = (0..term.count).map(|point| i128::from(rounded_down(at(point), SUM_BITS)));
+        terms.sum()
     };
-    match layout {
+    let (exponents, sums) = match layout {
         DensityLayout::Residual { columns, .. } => {
             let shifts = term.channel_shifts(&u.exponents, true);
             let residual: Vec<i64> = (0..stride)
                 .map(|point| residual(term, &jets, &shifts, true, point))
                 .collect();
             let lead = lead(peaks(term, &residual)[0]);
-            let weight = columns - 1;
             let sum = total(&|point| {
                 let residual = residual[point] << lead;
-                product(value(weight, point), product(residual, residual))
+                product(value(columns - 1, point), product(residual, residual))
             });
-            let e = term.exponents[weight] + 2 * (shifts.residual - lead as i32);
-            vec![(0.5 * unit(e), sum)]
+            (vec![shifts.residual - lead as i32], vec![sum])
         }
         DensityLayout::Energy { quadratic, load, .. } => {
-            let mut parts = Vec::new();
+            let (mut exponents, mut sums) = (Vec::new(), Vec::new());
             for (c, peak) in peaks(term, &jets).into_iter().enumerate() {
                 let lead = lead(peak);
-                let e = u.exponents[c] - lead as i32;
                 let jet = |point: usize| jets[c * stride + point] << lead;
-                let sum =
-                    total(&|point| product(product(value(quadratic[c], point), jet(point)), jet(point)));
-                parts.push((0.5 * unit(term.exponents[quadratic[c]] + 2 * e), sum));
-                if let Some(column) = load[c] {
-                    let sum = total(&|point| product(value(column, point), jet(point)));
-                    parts.push((-unit(term.exponents[column] + e), sum));
-                }
+                exponents.push(u.exponents[c] - lead as i32);
+                sums.push(total(&|point| {
+                    product(product(value(quadratic[c], point), jet(point)), jet(point))
+                }));
+                sums.push(match load[c] {
+                    Some(column) => total(&|point| product(value(column, point), jet(point))),
+                    None => 0,
+                });
             }
-            parts
+            (exponents, sums)
         }
-    }
+    };
+    term.risk_units(&exponents).into_iter().zip(sums).collect()
 }
 
 impl Engine for Reference {

@@ -1,6 +1,7 @@
 //! A term of the loss in whole numbers: its points, its coefficients, and what they make of a network.
 
-use super::fixed::{self, NOTHING, column, distance, exponent, fixed, power_of_two};
+use super::engine::SUM_BITS;
+use super::fixed::{self, NOTHING, ONE_BITS, column, distance, exponent, fixed, power_of_two};
 use crate::activation::falling_factorial;
 use crate::domain::Domain;
 use crate::error::SolveError;
@@ -321,6 +322,24 @@ impl WholeTerm {
                     exponents: layout.quadratic().iter().map(channel).collect(),
                     residual,
                 }
+            }
+        }
+    }
+
+    /// What one stands for in each part of Σ w φ, at values with these exponents: the jets, of which each symbol has a
+    /// part for its square and one for its load, or a residual.
+    pub fn risk_units(&self, values: &[i32]) -> Vec<f64> {
+        let unit = |e: i32| power_of_two(e + SUM_BITS as i32 - ONE_BITS as i32);
+        match self.term.layout() {
+            DensityLayout::Residual { columns, .. } => {
+                vec![0.5 * unit(self.exponents[columns - 1] + 2 * values[0])]
+            }
+            DensityLayout::Energy { quadratic, load, .. } => {
+                let of_symbol = |(c, &e): (usize, &i32)| {
+                    let load = load[c].map_or(0.0, |column| unit(self.exponents[column] + e));
+                    [0.5 * unit(self.exponents[quadratic[c]] + 2 * e), -load]
+                };
+                values.iter().enumerate().flat_map(of_symbol).collect()
             }
         }
     }
