@@ -20,7 +20,9 @@ pub use reference::Reference;
 pub use runs::{LARGEST_COUNT, LineRuns, LineSums, Runs, TASK, Task};
 pub use term::{BLOCK, ChannelShifts, WholeNetwork, WholeTerm};
 
-use super::{CpuField, CpuOptions, CpuSums, CurvatureRoot, Field, PointValues, Rho, Sums, SumsReport};
+use super::{
+    CpuField, CpuOptions, CpuSums, CurvatureRoot, Field, PointValues, Remainders, Rho, Sums, SumsReport,
+};
 use crate::activation::Activation;
 use crate::candidates::{Candidates, Grid};
 use crate::domain::Domain;
@@ -163,6 +165,11 @@ impl Sums for WholeSums {
 
     fn values(&self) -> Option<&dyn PointValues> {
         self.loss.is_quadratic().then_some(self as &dyn PointValues)
+    }
+
+    /// The host's, in double precision: they are asked for at many neurons in turn, one small sum after another.
+    fn remainders(&self) -> Option<&dyn Remainders> {
+        self.cpu().ok()?.remainders()
     }
 
     fn report(&self) -> SumsReport {

@@ -192,7 +192,7 @@ impl WholeRho<'_> {
             let active = (0..neurons.len()).filter_map(|n| Some((n, arguments[index][n].as_ref()?.0)));
             for ((n, scale), sums) in active.zip(sums[index].chunks(width)) {
                 let real = real_sums(term, &exponents[index], scale, sums);
-                scores[n].add(&term.term.symbols, &neurons[n], &real);
+                scores[n].add_by_symbol(&term.term.symbols, &neurons[n], &real);
             }
         }
         Ok(scores)
