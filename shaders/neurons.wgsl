@@ -1,5 +1,5 @@
-// Sums over the points for neurons one by one: per symbol Σ ρ z^(k−m), and with slopes Σ ρ z^(k−m−1) (1, X), where
-// z > 0. One workgroup per block of points and neuron.
+// Sums over the points for neurons one by one: per symbol Σ ρ z^(k−m), and with slopes Σ ρ z^(k−m−1) (X, 1), where
+// z > 0. One workgroup per block of points, neuron and symbol.
 
 struct NeuronsParams {
     stride: u32,
@@ -19,8 +19,10 @@ var<workgroup> lanes: array<wide, WORKGROUP>;
 fn neurons_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let row = group.y * (DIMENSION + 2u);
     let lift = wide_low(neurons[row + DIMENSION + 1u]);
-    var total: array<wide, SYMBOLS * NEURON_SUMS>;
-    for (var k = 0u; k < SYMBOLS * NEURON_SUMS; k++) {
+    let c = group.z;
+    let order = ORDERS[c];
+    var total: array<wide, NEURON_SUMS>;
+    for (var k = 0u; k < NEURON_SUMS; k++) {
         total[k] = wide_zero();
     }
     for (var step = 0u; step < BLOCK / WORKGROUP; step++) {
@@ -29,30 +31,27 @@ fn neurons_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
         for (var d = 0u; d < DIMENSION; d++) {
             below = plus(below, product(neurons[row + 1u + d], coordinates[d * params.stride + i]));
         }
-        if is_positive(below) {
+        if is_positive(below) && order <= POWER {
             let z = moved_up(below, lift);
-            for (var c = 0u; c < SYMBOLS; c++) {
-                let place = c * NEURON_SUMS;
-                var slope = moved_up(channels[c * params.stride + i], leads[c]);
-                if ORDERS[c] == POWER {
-                    total[place] = plus(total[place], rounded(slope));
-                } else if ORDERS[c] < POWER {
-                    for (var m = ORDERS[c] + 1u; m < POWER; m++) {
-                        slope = product(slope, z);
-                    }
-                    total[place] = plus(total[place], rounded(product(slope, z)));
-                    if NEURON_SUMS > 1u {
-                        total[place + 1u] = plus(total[place + 1u], rounded(slope));
-                        for (var d = 2u; d < NEURON_SUMS; d++) {
-                            let x = coordinates[(d - 2u) * params.stride + i];
-                            total[place + d] = plus(total[place + d], rounded(product(slope, x)));
-                        }
+            var slope = moved_up(channels[c * params.stride + i], leads[c]);
+            if order == POWER {
+                total[0] = plus(total[0], rounded(slope));
+            } else {
+                for (var m = order + 1u; m < POWER; m++) {
+                    slope = product(slope, z);
+                }
+                total[0] = plus(total[0], rounded(product(slope, z)));
+                if NEURON_SUMS > 1u {
+                    total[NEURON_SUMS - 1u] = plus(total[NEURON_SUMS - 1u], rounded(slope));
+                    for (var d = 0u; d + 2u < NEURON_SUMS; d++) {
+                        let x = coordinates[d * params.stride + i];
+                        total[d + 1u] = plus(total[d + 1u], rounded(product(slope, x)));
                     }
                 }
             }
         }
     }
-    for (var k = 0u; k < SYMBOLS * NEURON_SUMS; k++) {
+    for (var k = 0u; k < NEURON_SUMS; k++) {
         lanes[lane] = total[k];
         workgroupBarrier();
         if lane == 0u {
@@ -60,7 +59,7 @@ fn neurons_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
             for (var l = 1u; l < WORKGROUP; l++) {
                 sum = plus(sum, lanes[l]);
             }
-            sums[(group.y * SYMBOLS * NEURON_SUMS + k) * params.blocks + group.x] = sum;
+            sums[((group.y * SYMBOLS + c) * NEURON_SUMS + k) * params.blocks + group.x] = sum;
         }
         workgroupBarrier();
     }

@@ -15,68 +15,37 @@ struct RunsParams {
 @group(0) @binding(6) var<storage, read> leads: array<u32>;           // by which channels are moved up
 @group(0) @binding(7) var<storage, read_write> sums: array<wide>;     // per line and task: SIZE
 
-const SIZE: u32 = POWER + 1u;
+// Generated for the term: TermSums with its coefficients s0 … sk and SIZE of them, no_sums, added, add_entry, which adds
+// the coefficients of Σ_m q_m (δ + s)^(k−m) in s, and write_sums.
 
-var<workgroup> lanes: array<wide, WORKGROUP * SIZE>;
+var<workgroup> lanes: array<TermSums, WORKGROUP>;
 
-// The coefficients of Σ_m q_m (δ + s)^(k−m) in s.
-fn polynomial(entry: vec2<u32>, line: vec4<u32>, doublings: u32) -> array<wide, SIZE> {
-    let i = entry.x & (LARGEST_COUNT - 1u);
-    var terms: array<wide, SIZE>;
-    for (var r = 0u; r < SIZE; r++) {
-        terms[r] = wide_zero();
-    }
-    for (var c = 0u; c < SYMBOLS; c++) {
-        if ORDERS[c] <= POWER {
-            let rho = moved_up(channels[c * params.stride + i], leads[c]);
-            let r = POWER - ORDERS[c];
-            terms[r] = plus(terms[r], product(factors[line.z * SYMBOLS + c], rho));
-        }
-    }
-    // The place as a part of one: its low bits stand beside the point's number.
-    let low = ((entry.x >> POINT_BITS) << PLACE_SHIFT) | (entry.y << 30u);
-    let distance = moved_down(wide_of(low, entry.y >> 2u), doublings);
-    for (var step = 0u; step < POWER; step++) {
-        for (var r = POWER; r > step; r--) {
-            terms[r - 1u] = plus(terms[r - 1u], product(terms[r], distance));
-        }
-    }
-    return terms;
+// The place in the bin as a part of one: its low bits stand beside the point's number.
+fn place_of(entry: vec2<u32>) -> wide {
+    return wide_of(((entry.x >> POINT_BITS) << PLACE_SHIFT) | (entry.y << 30u), entry.y >> 2u);
 }
 
 @compute @workgroup_size(WORKGROUP)
 fn runs_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let line = lines[group.y];
     let task = group.x * (WORKGROUP / LANES) + lane / LANES;
-    var total: array<wide, SIZE>;
-    for (var r = 0u; r < SIZE; r++) {
-        total[r] = wide_zero();
-    }
+    var total = no_sums();
     if task < line.y {
         let run = tasks[line.x + task];
         for (var k = run.x + lane % LANES; k < run.y; k += LANES) {
-            var terms = polynomial(entries[k], line, line.w);
-            for (var r = 0u; r < SIZE; r++) {
-                total[r] = plus(total[r], rounded(terms[r]));
-            }
+            total = add_entry(total, entries[k], line);
         }
     }
     if LANES > 1u {
-        for (var r = 0u; r < SIZE; r++) {
-            lanes[r * WORKGROUP + lane] = total[r];
-        }
+        lanes[lane] = total;
         workgroupBarrier();
         if lane % LANES == 0u {
-            for (var r = 0u; r < SIZE; r++) {
-                for (var l = 1u; l < LANES; l++) {
-                    total[r] = plus(total[r], lanes[r * WORKGROUP + lane + l]);
-                }
+            for (var l = 1u; l < LANES; l++) {
+                total = added(total, lanes[lane + l]);
             }
         }
     }
     if lane % LANES == 0u && task < line.y {
-        for (var r = 0u; r < SIZE; r++) {
-            sums[(group.y * params.tasks + task) * SIZE + r] = total[r];
-        }
+        write_sums(total, (group.y * params.tasks + task) * SIZE);
     }
 }

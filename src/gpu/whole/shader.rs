@@ -85,7 +85,15 @@ impl WholeShader {
             true => include_str!("../../../shaders/wide_native.wgsl"),
             false => include_str!("../../../shaders/wide_pairs.wgsl"),
         };
-        format!("{}\n{arithmetic}\n{}", self.constants(term), self.source())
+        let of_term = match self {
+            WholeShader::Runs { .. } => line_terms(term),
+            _ => String::new(),
+        };
+        format!(
+            "{}\n{arithmetic}\n{}\n{of_term}",
+            self.constants(term),
+            self.source()
+        )
     }
 
     fn constants(self, term: &WholeTerm) -> String {
@@ -131,4 +139,53 @@ impl WholeShader {
         let _ = writeln!(text, "const IS_RESIDUAL: bool = {};", layout.is_residual());
         text
     }
+}
+
+/// What `runs.wgsl` does with an entry, written out for a term: software adapters keep arrays that are indexed in loops
+/// in memory, which costs them a factor of ten.
+fn line_terms(term: &WholeTerm) -> String {
+    let power = term.power;
+    let all =
+        |of: &dyn Fn(usize) -> String, between: &str| (0..=power).map(of).collect::<Vec<_>>().join(between);
+    let mut text = format!(
+        "const SIZE: u32 = {}u;\nstruct TermSums {{ {} }}\n",
+        power + 1,
+        all(&|r| format!("s{r}: wide"), ", ")
+    );
+    // Writing to a string cannot fail.
+    let zeros = all(&|_| "wide_zero()".to_string(), ", ");
+    let _ = writeln!(text, "fn no_sums() -> TermSums {{ return TermSums({zeros}); }}");
+    let sums = all(&|r| format!("plus(a.s{r}, b.s{r})"), ", ");
+    let _ = writeln!(
+        text,
+        "fn added(a: TermSums, b: TermSums) -> TermSums {{ return TermSums({sums}); }}"
+    );
+    let writes = all(&|r| format!("sums[place + {r}u] = a.s{r};"), " ");
+    let _ = writeln!(text, "fn write_sums(a: TermSums, place: u32) {{ {writes} }}");
+    let _ = writeln!(
+        text,
+        "fn add_entry(a: TermSums, entry: vec2<u32>, line: vec4<u32>) -> TermSums {{\n\
+         let i = entry.x & (LARGEST_COUNT - 1u);\nlet distance = moved_down(place_of(entry), line.w);"
+    );
+    let declared = all(&|r| format!("var t{r} = wide_zero();"), "\n");
+    let _ = writeln!(text, "{declared}");
+    for (c, order) in term
+        .orders()
+        .into_iter()
+        .enumerate()
+        .filter(|(_, order)| *order <= power)
+    {
+        let r = power - order;
+        let _ = writeln!(
+            text,
+            "t{r} = plus(t{r}, product(factors[line.z * SYMBOLS + {c}u], \
+             moved_up(channels[{c}u * params.stride + i], leads[{c}u])));"
+        );
+    }
+    for (above, below) in (0..power).flat_map(|low| (low..power).rev().map(|r| (r + 1, r))) {
+        let _ = writeln!(text, "t{below} = plus(t{below}, product(t{above}, distance));");
+    }
+    let terms = all(&|r| format!("plus(a.s{r}, rounded(t{r}))"), ", ");
+    let _ = writeln!(text, "return TermSums({terms});\n}}");
+    text
 }

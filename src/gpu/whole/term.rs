@@ -241,7 +241,7 @@ impl DeviceTerm {
         };
         let buffers = [&self.coordinates, channels, leads, &arguments, &sums];
         let shader = WholeShader::Neurons { slopes };
-        let work = self.work(shader, &params, &buffers, [self.blocks(), count, 1])?;
+        let work = self.work(shader, &params, &buffers, [self.blocks(), count, self.symbols()])?;
         Ok((work, sums, bytes))
     }
 

@@ -90,7 +90,7 @@ pub struct NeuronList {
 }
 
 impl NeuronList {
-    /// Per neuron and symbol: Σ ρ zᵏ⁻ᵐ and with slopes Σ ρ zᵏ⁻ᵐ⁻¹, Σ ρ zᵏ⁻ᵐ⁻¹ X_d.
+    /// Per neuron and symbol: Σ ρ zᵏ⁻ᵐ and with slopes Σ ρ zᵏ⁻ᵐ⁻¹ X_d, Σ ρ zᵏ⁻ᵐ⁻¹.
     pub fn sums(&self, dimension: usize) -> usize {
         if self.slopes { 2 + dimension } else { 1 }
     }

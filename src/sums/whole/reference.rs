@@ -244,9 +244,9 @@ fn sums_of_neuron(term: &WholeTerm, channels: &[i64], argument: &[i64], per_symb
             }
             add(0, product(slope, z));
             if per_symbol > 1 {
-                add(1, slope);
+                add(per_symbol - 1, slope);
                 for axis in 0..term.dimension() {
-                    add(2 + axis, product(slope, term.coordinates[axis * stride + point]));
+                    add(1 + axis, product(slope, term.coordinates[axis * stride + point]));
                 }
             }
         }

@@ -223,11 +223,16 @@ fn real_sums(term: &WholeTerm, exponents: &[i32], scale: f64, sums: &[i128]) -> 
             false => 0.0,
         };
         real.push(of_order(m, sums[0]));
-        let slope = of_order(m + 1, sums.get(1).copied().unwrap_or(0));
+        let asked = sums.len() > 1;
+        let slope = if asked {
+            of_order(m + 1, sums[sums.len() - 1])
+        } else {
+            0.0
+        };
         real.push(slope);
         let axes = frame.lower.iter().zip(&frame.width).enumerate();
         real.extend(axes.map(|(axis, (low, width))| {
-            low * slope + width * of_order(m + 1, sums.get(2 + axis).copied().unwrap_or(0))
+            low * slope + width * of_order(m + 1, if asked { sums[1 + axis] } else { 0 })
         }));
     }
     real
