@@ -9,8 +9,8 @@ use greedy_pde::error::SolveError;
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::sums::{
-    Accuracy, CpuOptions, CpuSums, CurvatureRoot, Field, MomentTables, PassOptions, PointValues, Rho, Scores,
-    Slopes, Sums, SumsReport, TableSums, WholeSums,
+    Accuracy, CpuOptions, CpuSums, CurvatureRoot, Field, MomentTables, PassOptions, PointValues, Remainders,
+    Rho, Scores, Slopes, Sums, SumsReport, TableSums, WholeSums,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -92,6 +92,9 @@ impl Sums for Damaged {
         Ok(Box::new(DamagedField(self.sums.at(u)?, self.damage)))
     }
     fn values(&self) -> Option<&dyn PointValues> {
+        None
+    }
+    fn remainders(&self) -> Option<&dyn Remainders> {
         None
     }
     fn report(&self) -> SumsReport {

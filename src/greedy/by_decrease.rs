@@ -138,12 +138,7 @@ impl Run<'_> {
             let anchored = self.anchored.as_ref().map(|_| self.training);
             let others = [self.guard.validation(), anchored].into_iter().flatten();
             let second = others.min_by_key(|sums| sums.points());
-            self.board = Some(Board::new(
-                self.curvature,
-                second,
-                grid,
-                (&zero, &*gradient),
-            )?);
+            self.board = Some(Board::new(self.curvature, second, grid, (&zero, &*gradient))?);
         }
         let Some(board) = &mut self.board else {
             return Ok(());
