@@ -213,6 +213,23 @@ fn usable() -> bool {
 /// Where coefficient formulas are evaluated.
 pub const COEFFICIENTS: &str = "host f64";
 
+/// What a device did for a run, over all of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceReport {
+    /// Its name.
+    pub adapter: String,
+    /// How it adds up.
+    pub precision: String,
+    /// Bytes sent up.
+    pub bytes_up: u64,
+    /// Bytes that came down.
+    pub bytes_down: u64,
+    /// How often work was handed over.
+    pub submissions: u64,
+    /// Seconds that it worked by its own clock, where it has one.
+    pub seconds: Option<f64>,
+}
+
 /// The result of a run, as `--json` prints it and `result.json` keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -231,6 +248,9 @@ pub struct Report {
     pub adapter: Option<String>,
     /// How scores are computed.
     pub precision: String,
+    /// What a device did; nothing on the CPU path.
+    #[serde(default)]
+    pub device: Option<DeviceReport>,
     /// Where coefficient formulas are evaluated: always on the host, in f64.
     pub coefficients: String,
     /// The seed.

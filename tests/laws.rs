@@ -9,8 +9,8 @@ use greedy_pde::error::SolveError;
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::sums::{
-    Accuracy, CpuOptions, CpuSums, CurvatureRoot, Field, MomentTables, PassOptions, PointValues, Rho, Scores,
-    Slopes, Sums, SumsReport, TableSums,
+    Accuracy, CpuOptions, CpuSums, CurvatureRoot, Field, MomentTables, PassOptions, PointValues, Remainders,
+    Rho, Scores, Slopes, Sums, SumsReport, TableSums, WholeSums,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -38,6 +38,27 @@ fn the_cpu_obeys_the_laws() {
         let activation = problem.dictionary.activation;
         let (u, grid) = (network(activation, dimension), grid(activation, dimension));
         check_laws(&cpu(&problem, 1 << 30), &u, &grid);
+    }
+}
+
+#[test]
+fn whole_numbers_obey_the_laws() {
+    for (dimension, formulation, activation) in [
+        (1, "energy", "relu^2"),
+        (2, "energy", "relu^1"),
+        (3, "energy", "relu^2"),
+        (2, "fourth", "relu^3"),
+        (1, "residual", "relu^3"),
+        (2, "residual", "relu^2"),
+        (2, "residual", "relu^5"),
+        (1, "energy", "relu^5"),
+    ] {
+        let problem = problem(dimension, formulation, activation);
+        let activation = problem.dictionary.activation;
+        let (u, grid) = (network(activation, dimension), grid(activation, dimension));
+        let loss = problem.loss(8, Purpose::Training).unwrap();
+        let sums = WholeSums::on_the_cpu(loss, &problem.domain, activation, CpuOptions::default()).unwrap();
+        check_laws(&sums, &u, &grid);
     }
 }
 
@@ -73,7 +94,7 @@ impl Sums for Damaged {
     fn values(&self) -> Option<&dyn PointValues> {
         None
     }
-    fn remainders(&self) -> Option<&dyn greedy_pde::sums::Remainders> {
+    fn remainders(&self) -> Option<&dyn Remainders> {
         None
     }
     fn report(&self) -> SumsReport {

@@ -3,8 +3,9 @@
 mod common;
 
 use common::laws::problem;
-use greedy_pde::gpu::{self, Precision, Shader, ShaderSpec};
+use greedy_pde::gpu::{self, Precision, Shader, ShaderSpec, WholeShader};
 use greedy_pde::problem::Purpose;
+use greedy_pde::sums::whole::{BLOCK, TASK, WholeTerm};
 
 /// The shaders of several problems, in both precisions where there are both.
 fn specs() -> Vec<ShaderSpec> {
@@ -38,6 +39,44 @@ fn specs() -> Vec<ShaderSpec> {
     specs
 }
 
+/// The terms of several problems in whole numbers.
+fn whole_terms() -> Vec<WholeTerm> {
+    let mut terms = Vec::new();
+    for (dimension, formulation, activation) in [
+        (1, "energy", "relu^2"),
+        (10, "energy", "relu^2"),
+        (2, "fourth", "relu^3"),
+        (2, "residual", "relu^5"),
+    ] {
+        let problem = problem(dimension, formulation, activation);
+        let power = problem.dictionary.activation.relu_power().unwrap();
+        let loss = problem.loss(8, Purpose::Training).unwrap();
+        let whole = |term| WholeTerm::new(term, &problem.domain, power).unwrap();
+        terms.extend(loss.terms.iter().map(whole));
+    }
+    terms
+}
+
+#[test]
+fn every_shader_of_whole_numbers_compiles_natively_and_in_pairs() {
+    for term in whole_terms() {
+        for (shader, native) in WholeShader::ALL
+            .iter()
+            .flat_map(|shader| [(shader, true), (shader, false)])
+        {
+            compiles(&shader.wgsl(&term, native));
+        }
+    }
+}
+
+/// Workgroup memory that every adapter has.
+#[test]
+fn sums_over_runs_fit_the_memory_of_a_workgroup() {
+    for term in whole_terms() {
+        assert!(8 * gpu::WORKGROUP * (term.power + 1) <= 16 << 10);
+    }
+}
+
 #[test]
 fn every_shader_compiles() {
     for spec in specs() {
@@ -56,7 +95,7 @@ fn compiles(text: &str) {
         naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
     let mut validator = naga::valid::Validator::new(
         naga::valid::ValidationFlags::all(),
-        naga::valid::Capabilities::FLOAT64,
+        naga::valid::Capabilities::FLOAT64 | naga::valid::Capabilities::SHADER_INT64,
     );
     validator
         .validate(&module)
@@ -66,7 +105,8 @@ fn compiles(text: &str) {
 #[test]
 fn uniforms_have_the_same_layout_on_both_sides() {
     use gpu::{
-        ChannelsParams, JetsParams, MomentsParams, NarrowParams, RefineParams, RiskParams, ScoreParams,
+        ChannelsParams, JetsParams, MomentsParams, NarrowParams, NeuronsParams, PeaksParams, RefineParams,
+        RiskParams, RunsParams, ScoreParams, WholeChannelsParams, WholeJetsParams, WholeRiskParams,
     };
     use std::mem::offset_of;
     let spec = &specs()[0];
@@ -99,6 +139,32 @@ fn uniforms_have_the_same_layout_on_both_sides() {
     check!(Shader::Refine.wgsl(spec), RefineParams, stride, blocks);
     check!(gpu::narrow_wgsl(), NarrowParams, count, width);
     check!(gpu::moments_wgsl(2), MomentsParams, columns);
+    let term = &whole_terms()[0];
+    let whole = |shader: WholeShader| shader.wgsl(term, true);
+    check!(
+        whole(WholeShader::Jets),
+        WholeJetsParams,
+        stride,
+        first,
+        last,
+        clear
+    );
+    check!(
+        whole(WholeShader::Channels),
+        WholeChannelsParams,
+        stride,
+        with_load,
+        only_residual
+    );
+    check!(whole(WholeShader::Peaks), PeaksParams, stride, blocks);
+    check!(whole(WholeShader::Runs { lanes: 1 }), RunsParams, stride, tasks);
+    check!(
+        whole(WholeShader::Neurons { slopes: true }),
+        NeuronsParams,
+        stride,
+        blocks
+    );
+    check!(whole(WholeShader::Risk), WholeRiskParams, stride, blocks);
 }
 
 /// llvmpipe 22.3 silently ends an invocation's loops after about 65,535 trips in all.
@@ -121,6 +187,18 @@ fn no_invocation_loops_too_long() {
         let jets = 256 * (d + c * (derivative + 1));
         for trips in [score, refine, jets] {
             assert!(trips < 50_000, "{trips} trips in {spec:?}");
+        }
+    }
+    for term in whole_terms() {
+        let (d, k, c) = (term.dimension(), term.power, term.term.symbols.len());
+        let per_lane = BLOCK / gpu::WORKGROUP;
+        let (sums, pieces) = (c * (2 + d), 12);
+        let jets = 256 * (d + pieces + c * (k + 2));
+        let neurons = per_lane * (d + c * (k + d + 1)) + sums * (gpu::WORKGROUP + 2);
+        // Tasks of 512 points and more are shared by 16 invocations.
+        let runs = (TASK / 16).max(512) * (c + 2 * (k + 1) + k * (k + 1)) + 16 * (k + 1);
+        for trips in [jets, neurons, runs] {
+            assert!(trips < 50_000, "{trips} trips, d = {d}, k = {k}");
         }
     }
 }

@@ -3,7 +3,6 @@
 mod common;
 
 use common::{neurons, rate, row, solve};
-use greedy_pde::greedy::Selection;
 use greedy_pde::greedy::Stopped;
 use greedy_pde::problem::{Overrides, Problem};
 

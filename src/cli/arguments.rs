@@ -89,8 +89,9 @@ pub(super) struct BackendArguments {
     /// Take the adapter whose name contains this (also: WGPU_ADAPTER_NAME, WGPU_BACKEND).
     #[arg(long, value_name = "NAME")]
     pub(super) adapter: Option<String>,
-    /// Precision of scores on a GPU; auto goes from f32 to f64 when it must.
-    #[arg(long, value_enum, default_value = "auto", value_name = "auto|f32|f64")]
+    /// Precision of sums on a GPU: whole numbers for ReLU^k, else from f32 to f64 when it must. `integer` serves on the
+    /// CPU, too, and gives the same bytes there.
+    #[arg(long, value_enum, default_value = "auto", value_name = "auto|f32|f64|integer")]
     pub(super) precision: PrecisionName,
 }
 
@@ -106,6 +107,7 @@ pub(super) enum PrecisionName {
     Auto,
     F32,
     F64,
+    Integer,
 }
 
 impl BackendArguments {
@@ -121,6 +123,7 @@ impl BackendArguments {
                 PrecisionName::Auto => PrecisionChoice::Auto,
                 PrecisionName::F32 => PrecisionChoice::F32,
                 PrecisionName::F64 => PrecisionChoice::F64,
+                PrecisionName::Integer => PrecisionChoice::Integer,
             },
             ..RunOptions::default()
         }

@@ -9,6 +9,9 @@ use std::time::Duration;
 /// A submission that takes longer than this is given up as hung.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
+/// What a software adapter may hold where the host does not tell how much it has.
+const HOST_ROOM: usize = 1 << 30;
+
 /// An open GPU.
 pub struct Gpu {
     device: wgpu::Device,
@@ -18,6 +21,20 @@ pub struct Gpu {
     fault: Arc<Mutex<Option<DeviceError>>>,
     /// Seconds that the device says it has worked, over all submissions that were read back.
     busy: Mutex<f64>,
+    counts: Mutex<DeviceCounts>,
+    /// Clocks that are not at work.
+    clocks: Mutex<Vec<Clock>>,
+}
+
+/// What went over the link to a device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceCounts {
+    /// Bytes sent up.
+    pub bytes_up: u64,
+    /// Bytes that came down.
+    pub bytes_down: u64,
+    /// How often work was handed over.
+    pub submissions: u64,
 }
 
 /// One dispatch: pipeline, buffers in the order of their bindings, workgroups.
@@ -35,8 +52,10 @@ pub struct Readback {
     staging: wgpu::Buffer,
     mapped: oneshot::Receiver<Result<(), wgpu::BufferAsyncError>>,
     submission: wgpu::SubmissionIndex,
+    /// The bytes of each buffer that was asked for, one after the other.
+    parts: Vec<usize>,
     /// When the first pass began and the last ended, in ticks.
-    clock: Option<wgpu::Buffer>,
+    clock: Option<Clock>,
 }
 
 /// Two timestamps on the device and their way back.
@@ -49,8 +68,16 @@ struct Clock {
 impl Gpu {
     /// Opens an adapter with all the limits it has.
     pub fn open(adapter: &wgpu::Adapter) -> Result<Self, DeviceError> {
-        let report = super::report(adapter);
-        let features = adapter.features() & (wgpu::Features::SHADER_F64 | wgpu::Features::TIMESTAMP_QUERY);
+        Self::open_as(adapter, true)
+    }
+
+    /// The same, without 64-bit integers if they are not wanted.
+    pub fn open_as(adapter: &wgpu::Adapter, native_integers: bool) -> Result<Self, DeviceError> {
+        let mut report = super::report(adapter);
+        report.i64 &= native_integers;
+        let wanted =
+            wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64 | wgpu::Features::TIMESTAMP_QUERY;
+        let features = adapter.features() & wanted;
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("greedy-pde"),
             required_features: features,
@@ -73,6 +100,8 @@ impl Gpu {
             report,
             fault,
             busy: Mutex::new(0.0),
+            counts: Mutex::default(),
+            clocks: Mutex::default(),
         })
     }
 
@@ -81,6 +110,19 @@ impl Gpu {
         self.report
             .timestamps
             .then(|| self.busy.lock().map_or(0.0, |busy| *busy))
+    }
+
+    /// What went over the link so far.
+    pub fn counts(&self) -> DeviceCounts {
+        self.counts
+            .lock()
+            .map_or_else(|_| DeviceCounts::default(), |counts| *counts)
+    }
+
+    fn count(&self, change: impl FnOnce(&mut DeviceCounts)) {
+        if let Ok(mut counts) = self.counts.lock() {
+            change(&mut counts);
+        }
     }
 
     /// Gives the device back. Whoever still uses it finds it lost.
@@ -102,6 +144,15 @@ impl Gpu {
             .min(limits.max_buffer_size)
             .min(1 << 31)
             .saturating_sub(1) as usize
+    }
+
+    /// Bytes that may stay on the device besides points and channels: of a software adapter, whose memory is the
+    /// host's, half of what is free there; of any other, as much as it gives.
+    pub fn room(&self) -> usize {
+        match self.report.kind.as_str() {
+            "cpu" => free_memory().map_or(HOST_ROOM, |free| free / 2),
+            _ => usize::MAX,
+        }
     }
 
     /// The most workgroups in one dimension of a dispatch.
@@ -141,12 +192,13 @@ impl Gpu {
     /// A storage buffer with contents.
     pub fn upload(&self, bytes: &[u8]) -> Result<wgpu::Buffer, DeviceError> {
         let buffer = self.storage(bytes.len())?;
-        self.queue.write_buffer(&buffer, 0, bytes);
+        self.write(&buffer, bytes);
         Ok(buffer)
     }
 
     /// Replaces the beginning of a buffer's contents.
     pub fn write(&self, buffer: &wgpu::Buffer, bytes: &[u8]) {
+        self.count(|counts| counts.bytes_up += bytes.len() as u64);
         self.queue.write_buffer(buffer, 0, bytes);
     }
 
@@ -157,7 +209,7 @@ impl Gpu {
             bytes.len(),
             wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
         )?;
-        self.queue.write_buffer(&buffer, 0, bytes);
+        self.write(&buffer, bytes);
         Ok(buffer)
     }
 
@@ -165,11 +217,27 @@ impl Gpu {
         self.checked(|device| {
             device.create_buffer(&wgpu::BufferDescriptor {
                 label: None,
-                size: bytes.next_multiple_of(16).max(16) as u64,
+                size: padded(bytes) as u64,
                 usage,
                 mapped_at_creation: false,
             })
         })
+    }
+
+    /// Runs dispatches as one submission and waits for the first bytes of some buffers.
+    pub fn run(&self, passes: &[Pass], read: &[(&wgpu::Buffer, usize)]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let Some(readback) = self.submit_reading(passes, read)? else {
+            return Ok(Vec::new());
+        };
+        let parts = readback.parts.clone();
+        let bytes = self.finish(readback)?;
+        let mut start = 0;
+        let part = |length: usize| {
+            let part = bytes[start..start + length].to_vec();
+            start += padded(length);
+            part
+        };
+        Ok(parts.into_iter().map(part).collect())
     }
 
     /// Runs dispatches in order and starts to read a buffer's first bytes back, if one is named.
@@ -178,16 +246,27 @@ impl Gpu {
         passes: &[Pass],
         read: Option<(&wgpu::Buffer, usize)>,
     ) -> Result<Option<Readback>, DeviceError> {
-        let staging = match read {
-            Some((_, bytes)) => {
-                Some(self.buffer(bytes, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)?)
-            }
-            None => None,
+        self.submit_reading(passes, read.as_slice())
+    }
+
+    fn submit_reading(
+        &self,
+        passes: &[Pass],
+        read: &[(&wgpu::Buffer, usize)],
+    ) -> Result<Option<Readback>, DeviceError> {
+        let total: usize = read.iter().map(|(_, bytes)| padded(*bytes)).sum();
+        let staging = match read.is_empty() {
+            false => Some(self.buffer(total, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)?),
+            true => None,
         };
-        let clock = match read {
-            Some(_) if self.report.timestamps && !passes.is_empty() => Some(self.clock()?),
+        let clock = match read.is_empty() {
+            false if self.report.timestamps && !passes.is_empty() => Some(self.clock()?),
             _ => None,
         };
+        self.count(|counts| {
+            counts.submissions += 1;
+            counts.bytes_down += total as u64;
+        });
         let submission = self.checked(|device| {
             let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
             for (index, pass) in passes.iter().enumerate() {
@@ -224,15 +303,19 @@ impl Gpu {
                 encoder.resolve_query_set(&clock.queries, 0..2, &clock.resolved, 0);
                 encoder.copy_buffer_to_buffer(&clock.resolved, 0, &clock.staging, 0, 16);
             }
-            if let (Some((source, _)), Some(staging)) = (read, &staging) {
-                encoder.copy_buffer_to_buffer(source, 0, staging, 0, staging.size());
+            if let Some(staging) = &staging {
+                let mut start = 0;
+                for &(source, bytes) in read {
+                    let bytes = padded(bytes) as u64;
+                    encoder.copy_buffer_to_buffer(source, 0, staging, start, bytes);
+                    start += bytes;
+                }
             }
             self.queue.submit([encoder.finish()])
         })?;
-        let clock = clock.map(|clock| {
+        if let Some(clock) = &clock {
             clock.staging.map_async(wgpu::MapMode::Read, .., |_| {});
-            clock.staging
-        });
+        }
         Ok(staging.map(|staging| {
             let (sender, mapped) = oneshot::channel();
             staging.map_async(wgpu::MapMode::Read, .., move |result| {
@@ -243,12 +326,16 @@ impl Gpu {
                 staging,
                 mapped,
                 submission,
+                parts: read.iter().map(|(_, bytes)| *bytes).collect(),
                 clock,
             }
         }))
     }
 
     fn clock(&self) -> Result<Clock, DeviceError> {
+        if let Some(clock) = self.clocks.lock().ok().and_then(|mut clocks| clocks.pop()) {
+            return Ok(clock);
+        }
         let queries = self.checked(|device| {
             device.create_query_set(&wgpu::QuerySetDescriptor {
                 label: None,
@@ -267,8 +354,8 @@ impl Gpu {
     }
 
     /// Adds what the device's clock says of a submission.
-    fn note_time(&self, clock: &wgpu::Buffer) {
-        let Ok(view) = clock.get_mapped_range(..) else {
+    fn note_time(&self, clock: Clock) {
+        let Ok(view) = clock.staging.get_mapped_range(..) else {
             return;
         };
         let ticks: Vec<u64> = bytemuck::pod_collect_to_vec(&view[..16]);
@@ -276,6 +363,11 @@ impl Gpu {
             ticks[1].saturating_sub(ticks[0]) as f64 * f64::from(self.queue.get_timestamp_period()) * 1e-9;
         if let Ok(mut busy) = self.busy.lock() {
             *busy += seconds;
+        }
+        drop(view);
+        clock.staging.unmap();
+        if let Ok(mut clocks) = self.clocks.lock() {
+            clocks.push(clock);
         }
     }
 
@@ -292,7 +384,7 @@ impl Gpu {
             Ok(Some(Err(error))) => return Err(DeviceError::Lost(error.to_string())),
             _ => return Err(DeviceError::Lost("a readback never arrived".to_string())),
         }
-        if let Some(clock) = &readback.clock {
+        if let Some(clock) = readback.clock.take() {
             self.note_time(clock);
         }
         let view = readback.staging.get_mapped_range(..);
@@ -323,6 +415,19 @@ impl Gpu {
             Err(_) => Err(DeviceError::Lost("a callback panicked".to_string())),
         }
     }
+}
+
+/// Bytes of memory that are free on this machine, where it tells.
+fn free_memory() -> Option<usize> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: usize = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+/// The size of a buffer for so many bytes.
+fn padded(bytes: usize) -> usize {
+    bytes.next_multiple_of(16).max(16)
 }
 
 fn note(place: &Mutex<Option<DeviceError>>, error: DeviceError) {

@@ -9,15 +9,22 @@ mod sums;
 mod table_pass;
 mod term;
 mod tile;
+mod whole;
 
 pub use crate::error::DeviceError;
-pub use device::{Gpu, Pass, Readback};
+pub use device::{DeviceCounts, Gpu, Pass, Readback};
 pub use shader::{
     ChannelsParams, JetsParams, MomentsParams, NarrowParams, Precision, RefineParams, RiskParams,
     SCORE_BLOCK, ScoreParams, Shader, ShaderSpec, WORKGROUP, moments_column_tile, moments_wgsl, narrow_wgsl,
 };
 pub use sums::{GpuOptions, GpuSums};
 pub use table_pass::DevicePass;
+pub use whole::{
+    NeuronsParams, PeaksParams, RunsParams, WholeChannelsParams, WholeEngine, WholeJetsParams,
+    WholeRiskParams, WholeShader,
+};
+
+use shader::listed;
 
 use crate::error::SolveError;
 use serde::Serialize;
@@ -54,6 +61,8 @@ pub struct AdapterReport {
     pub driver: String,
     /// Whether shaders may use 64-bit floats.
     pub f64: bool,
+    /// Whether shaders may use 64-bit integers.
+    pub i64: bool,
     /// Whether it can time its own work.
     pub timestamps: bool,
     /// The largest piece of memory a shader can see at once, in bytes.
@@ -101,7 +110,16 @@ pub fn list() -> Vec<AdapterReport> {
 
 /// Whether adapters are to look as if they had no f64, as an Apple GPU does.
 fn without_f64() -> bool {
-    std::env::var_os("GREEDY_PDE_NO_F64").is_some_and(|value| value != "0")
+    is_set("GREEDY_PDE_NO_F64")
+}
+
+/// Whether adapters are to look as if they had no 64-bit integers.
+fn without_i64() -> bool {
+    is_set("GREEDY_PDE_NO_INT64")
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value != "0")
 }
 
 fn report(adapter: &wgpu::Adapter) -> AdapterReport {
@@ -113,6 +131,7 @@ fn report(adapter: &wgpu::Adapter) -> AdapterReport {
         kind: format!("{:?}", info.device_type).to_lowercase(),
         driver: format!("{} {}", info.driver, info.driver_info).trim().to_string(),
         f64: adapter.features().contains(wgpu::Features::SHADER_F64) && !without_f64(),
+        i64: adapter.features().contains(wgpu::Features::SHADER_INT64) && !without_i64(),
         timestamps: adapter.features().contains(wgpu::Features::TIMESTAMP_QUERY),
         largest_binding: limits.max_storage_buffer_binding_size,
         workgroup_memory: limits.max_compute_workgroup_storage_size,

@@ -84,6 +84,7 @@ macro_rules! params {
         pub struct $name { $(pub $field: u32),+ }
     )+};
 }
+pub(super) use params;
 
 params! {
     /// Constants of `jets.wgsl`.
@@ -175,13 +176,6 @@ impl ShaderSpec {
     }
 
     fn constants(&self) -> String {
-        let list = |values: &[usize]| {
-            values
-                .iter()
-                .map(|v| format!("{v}u"))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
         let symbols = self.orders.len();
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -206,7 +200,7 @@ impl ShaderSpec {
             ("QUADRATIC", self.layout.quadratic()),
             ("LOAD", &self.layout.load()),
         ] {
-            let _ = writeln!(text, "const {name} = array<u32, SYMBOLS>({});", list(values));
+            let _ = writeln!(text, "const {name} = array<u32, SYMBOLS>({});", listed(values));
         }
         let _ = writeln!(text, "const IS_RESIDUAL: bool = {};", self.layout.is_residual());
         text
@@ -231,6 +225,12 @@ impl ShaderSpec {
             include_str!("../../shaders/smooth.wgsl")
         )
     }
+}
+
+/// Numbers as WGSL lists them.
+pub(super) fn listed(values: &[usize]) -> String {
+    let texts: Vec<String> = values.iter().map(|value| format!("{value}u")).collect();
+    texts.join(", ")
 }
 
 /// The WGSL text that rounds channels to single precision.

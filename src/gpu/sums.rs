@@ -402,7 +402,7 @@ impl Rho for GpuRho<'_> {
     fn scores(&self, along: Candidates, accuracy: Accuracy) -> Result<Scores, SolveError> {
         let narrow = match self.sums.options.precision {
             PrecisionChoice::F32 => true,
-            PrecisionChoice::F64 => false,
+            PrecisionChoice::F64 | PrecisionChoice::Integer => false,
             PrecisionChoice::Auto => accuracy == Accuracy::Fast,
         };
         if narrow && let Some(scores) = self.fast_scores(along)? {

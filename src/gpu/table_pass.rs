@@ -3,14 +3,10 @@
 use super::{DeviceError, Gpu, MomentsParams, Pass, Readback, moments_column_tile, moments_wgsl};
 use crate::candidates::AxisBins;
 use crate::error::SolveError;
-use crate::sums::{Block, PLACES, PairSums, PairTable, Sorted, axis_pairs, row_width};
+use crate::sums::{
+    Block, PairSums, PairTable, Sorted, add_cells, axis_pairs, block_length, whole_unit, whole_weight,
+};
 use std::sync::Arc;
-
-/// The largest weight is this fraction of 2³² at first, so that larger ones may follow.
-const HEADROOM: f64 = 0.5;
-
-/// Points of a block per row of a table.
-const ROW_POINTS: usize = 16_384;
 
 /// The tables of all pairs of axes on a device, as whole numbers.
 pub struct DevicePass {
@@ -66,7 +62,6 @@ impl DevicePass {
         if let Some(before) = self.under_way.take() {
             self.gpu.finish(before)?;
         }
-        let (size, width) = (self.size, row_width(self.size - 1));
         for ((i, j), (table, sums)) in self.pairs().zip(self.tables.iter().zip(sums)) {
             let PairTable::Double(sums) = sums else {
                 continue;
@@ -76,20 +71,7 @@ impl DevicePass {
                 continue;
             };
             let numbers: Vec<u64> = bytemuck::pod_collect_to_vec(&self.gpu.finish(readback)?[..bytes]);
-            for (cell, sums) in numbers
-                .chunks_exact(size * size)
-                .zip(sums.chunks_exact_mut(size * width))
-            {
-                let mut rows = unit / PLACES;
-                for (row, sums) in cell.chunks_exact(size).zip(sums.chunks_exact_mut(width)) {
-                    let mut scale = rows;
-                    for (&number, sum) in row.iter().zip(sums) {
-                        *sum += number as f64 * scale;
-                        scale *= self.axes[j].step;
-                    }
-                    rows *= self.axes[i].step;
-                }
-            }
+            add_cells(&numbers, unit, self.size, (&self.axes[i], &self.axes[j]), sums);
         }
         self.tables = self.empty_tables()?;
         Ok(())
@@ -98,8 +80,7 @@ impl DevicePass {
 
 impl PairSums for DevicePass {
     fn block_length(&self) -> usize {
-        let fewest = self.axes.iter().map(|axis| axis.count).min().unwrap_or(1);
-        fewest * ROW_POINTS
+        block_length(&self.axes)
     }
 
     fn add(&mut self, block: &Block, weights: &[f64], sums: &mut [PairTable]) -> Result<(), SolveError> {
@@ -109,7 +90,7 @@ impl PairSums for DevicePass {
         }
         if self.unit.is_none_or(|unit| largest >= unit) {
             self.drain_sums(sums)?;
-            self.unit = Some(largest / HEADROOM);
+            self.unit = Some(whole_unit(largest));
         }
         let unit = self.unit.unwrap_or(1.0);
         let places: Vec<wgpu::Buffer> = block
@@ -165,17 +146,16 @@ impl PairSums for DevicePass {
         Ok(self.drain_sums(sums)?)
     }
 
-    fn adapter(&self) -> String {
-        self.gpu.report().name.clone()
+    fn adapter(&self) -> Option<String> {
+        Some(self.gpu.report().name.clone())
     }
 }
 
 /// Distance, point and weight of the sorted points, the weight as a fraction of its unit.
 fn fractions(sorted: &Sorted, unit: f64) -> Vec<[u32; 4]> {
-    let scale = PLACES / unit;
     sorted
         .points
         .iter()
-        .map(|&(distance, point, weight)| [distance, point, (weight * scale).round() as u32, 0])
+        .map(|&(distance, point, weight)| [distance, point, whole_weight(weight, unit), 0])
         .collect()
 }

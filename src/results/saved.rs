@@ -150,6 +150,7 @@ impl SavedRun {
             backend: checkpoint.place.backend.clone(),
             adapter: checkpoint.place.adapter.clone(),
             precision: checkpoint.place.precision.clone(),
+            device: None,
             coefficients: crate::report::COEFFICIENTS.to_string(),
             seed: problem.settings.seed,
             dimension: problem.dimension(),

@@ -50,6 +50,20 @@ impl Spline {
         Self { power, knots, pieces }
     }
 
+    /// The pieces between 0 and 1: where each begins, and its coefficients of powers of the distance from there.
+    pub fn pieces_within_one(&self) -> Vec<(f64, Vec<f64>)> {
+        let size = self.power + 1;
+        let first = self.knots.partition_point(|&knot| knot <= 0.0);
+        let last = self.knots.partition_point(|&knot| knot < 1.0);
+        let piece = |bin: usize| self.pieces[bin * size..][..size].to_vec();
+        let mut at_zero = piece(first);
+        if !self.knots.is_empty() {
+            taylor_shift(&mut at_zero, -self.knots.origin(first));
+        }
+        let others = (first..last).map(|knot| (self.knots[knot], piece(knot + 1)));
+        std::iter::once((0.0, at_zero)).chain(others).collect()
+    }
+
     /// Adds S^(m)(t) to `out[m]` for each m asked for by a non-empty column.
     pub fn add_derivatives(&self, t: &[f64], out: &mut [Vec<f64>]) {
         let size = self.power + 1;

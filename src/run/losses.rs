@@ -5,12 +5,16 @@ use crate::candidates::{AxisBins, DirectionKind, axis_bins};
 use crate::domain::Domain;
 use crate::error::SolveError;
 #[cfg(feature = "gpu")]
-use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums};
+use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums, WholeEngine};
 use crate::loss::Loss;
 use crate::points::Rule;
 use crate::problem::{Algorithm, Problem, Purpose};
+use crate::report::DeviceReport;
+#[cfg(feature = "gpu")]
+use crate::sums::whole::{Engine, Fallback, WholeTerm};
 use crate::sums::{
-    CpuOptions, CpuSums, HeldSums, MomentTables, PairSums, PassOptions, PinnedSums, Sums, TableSums,
+    CpuOptions, CpuSums, HeldSums, MomentTables, PairSums, PassOptions, PinnedSums, PrecisionChoice, Sums,
+    TableSums, WholePass, WholeSums,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -111,12 +115,19 @@ fn plain_sums(
         return Ok(Box::new(table_sums(problem, loss, spec, observer)?));
     }
     match gpu {
-        None => {
-            let sums = CpuSums::new(loss, problem.dictionary.activation, cpu_options(problem))?;
-            Ok(Box::new(sums))
-        }
-        Some(gpu) => Ok(device_sums(problem, loss, gpu, options)),
+        None => cpu_sums(problem, loss, options.precision),
+        Some(gpu) => device_sums(problem, loss, gpu, options),
     }
+}
+
+fn cpu_sums(problem: &Problem, loss: Loss, precision: PrecisionChoice) -> Result<Box<dyn Sums>, SolveError> {
+    let (activation, options) = (problem.dictionary.activation, cpu_options(problem));
+    Ok(match precision {
+        PrecisionChoice::Integer => {
+            Box::new(WholeSums::on_the_cpu(loss, &problem.domain, activation, options)?)
+        }
+        _ => Box::new(CpuSums::new(loss, activation, options)?),
+    })
 }
 
 fn cpu_options(problem: &Problem) -> CpuOptions {
@@ -126,25 +137,67 @@ fn cpu_options(problem: &Problem) -> CpuOptions {
 }
 
 #[cfg(feature = "gpu")]
-fn device_sums(problem: &Problem, loss: Loss, gpu: &Arc<Gpu>, options: &RunOptions) -> Box<dyn Sums> {
+fn device_sums(
+    problem: &Problem,
+    loss: Loss,
+    gpu: &Arc<Gpu>,
+    options: &RunOptions,
+) -> Result<Box<dyn Sums>, SolveError> {
+    let activation = problem.dictionary.activation;
+    let whole = matches!(
+        options.precision,
+        PrecisionChoice::Auto | PrecisionChoice::Integer
+    );
+    if whole && WholeSums::serves(activation) && WholeEngine::fits(gpu, &loss) {
+        let engine = |terms: Arc<Vec<WholeTerm>>| -> Box<dyn Engine> {
+            let device = WholeEngine::new(Arc::clone(gpu), Arc::clone(&terms));
+            Box::new(Fallback::new(Box::new(device), terms))
+        };
+        let cpu = cpu_options(problem);
+        return Ok(Box::new(WholeSums::new(
+            loss,
+            &problem.domain,
+            activation,
+            cpu,
+            engine,
+        )?));
+    }
     let options = GpuOptions {
         precision: options.precision,
         resident_bytes: problem.quadrature.cache_bytes,
         cpu: cpu_options(problem),
     };
-    let activation = problem.dictionary.activation;
-    Box::new(GpuSums::new(
+    Ok(Box::new(GpuSums::new(
         Arc::clone(gpu),
         loss,
         &problem.domain,
         activation,
         options,
-    ))
+    )))
 }
 
 #[cfg(not(feature = "gpu"))]
-fn device_sums(_: &Problem, _: Loss, gpu: &Arc<Gpu>, _: &RunOptions) -> Box<dyn Sums> {
+fn device_sums(_: &Problem, _: Loss, gpu: &Arc<Gpu>, _: &RunOptions) -> Result<Box<dyn Sums>, SolveError> {
     match **gpu {}
+}
+
+/// What the device of a run did.
+#[cfg(feature = "gpu")]
+pub(super) fn device_report(gpu: &Gpu, precision: &str) -> Option<DeviceReport> {
+    let counts = gpu.counts();
+    Some(DeviceReport {
+        adapter: gpu.report().name.clone(),
+        precision: precision.to_string(),
+        bytes_up: counts.bytes_up,
+        bytes_down: counts.bytes_down,
+        submissions: counts.submissions,
+        seconds: gpu.busy_seconds(),
+    })
+}
+
+#[cfg(not(feature = "gpu"))]
+pub(super) fn device_report(gpu: &Gpu, _: &str) -> Option<DeviceReport> {
+    match *gpu {}
 }
 
 /// Evaluations of a candidate at a point, below which a run is small.
@@ -194,10 +247,16 @@ struct TableSpec<'a> {
 }
 
 impl TableSpec<'_> {
+    /// Whole numbers on the CPU, if they are asked for.
+    fn whole(&self) -> Option<Box<dyn PairSums>> {
+        let pass = || Box::new(WholePass::new(self.power, &self.axes)) as Box<dyn PairSums>;
+        (self.options.precision == PrecisionChoice::Integer).then(pass)
+    }
+
     #[cfg(feature = "gpu")]
     fn device(&self) -> Result<Option<Box<dyn PairSums>>, SolveError> {
         let Some(gpu) = self.gpu else {
-            return Ok(None);
+            return Ok(self.whole());
         };
         let pass = DevicePass::new(Arc::clone(gpu), self.power, &self.axes)?;
         Ok(Some(Box::new(pass)))
@@ -207,7 +266,7 @@ impl TableSpec<'_> {
     fn device(&self) -> Result<Option<Box<dyn PairSums>>, SolveError> {
         match self.gpu {
             Some(gpu) => match **gpu {},
-            None => Ok(None),
+            None => Ok(self.whole()),
         }
     }
 }
@@ -232,7 +291,7 @@ fn table_sums(
     let (tables, note) = match spec.device().and_then(&mut pass) {
         Err(SolveError::Device(error)) => {
             let note = format!("the pass over the points was done by the CPU, as the device failed: {error}");
-            (pass(None)?, Some(note))
+            (pass(spec.whole())?, Some(note))
         }
         made => (made?, None),
     };

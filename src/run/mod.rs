@@ -210,6 +210,9 @@ pub fn run(
         backend: place.backend.to_string(),
         adapter: place.adapter,
         precision: place.precision.to_string(),
+        device: gpu
+            .as_ref()
+            .and_then(|gpu| losses::device_report(gpu, place.precision)),
         coefficients: COEFFICIENTS.to_string(),
         seed: problem.settings.seed,
         dimension: problem.dimension(),

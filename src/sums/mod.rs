@@ -13,15 +13,18 @@ mod cpu;
 mod held;
 mod pinned;
 mod tables;
+pub mod whole;
 
-#[cfg(feature = "gpu")]
 pub(crate) use cpu::{CpuField, CpuRho};
 pub use cpu::{CpuOptions, CpuSums, scan_bytes};
 pub use held::HeldSums;
 pub use pinned::PinnedSums;
 #[cfg(feature = "gpu")]
-pub(crate) use tables::{Block, PLACES, PairTable, Sorted, axis_pairs, row_width};
-pub use tables::{MomentTables, PairSums, PassOptions, TableStore, TableSums};
+pub(crate) use tables::{
+    Block, PairTable, Sorted, add_cells, axis_pairs, block_length, whole_unit, whole_weight,
+};
+pub use tables::{MomentTables, PairSums, PassOptions, TableStore, TableSums, WholePass};
+pub use whole::WholeSums;
 
 use crate::activation::Activation;
 use crate::candidates::Candidates;
@@ -186,13 +189,16 @@ pub trait PointValues: CurvatureRoot {
 /// In which precision a device scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PrecisionChoice {
-    /// f32 until the scores come near their noise, then f64.
+    /// In whole numbers where the dictionary has a sweep; else f32 until the scores come near their noise, then
+    /// f64. On the CPU always f64.
     #[default]
     Auto,
     /// Always f32.
     F32,
     /// Always f64.
     F64,
+    /// In whole numbers, on the CPU too: the same network everywhere, to the bit.
+    Integer,
 }
 
 /// How accurate the scores of a grid need to be.

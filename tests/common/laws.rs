@@ -93,7 +93,13 @@ pub fn check_laws(sums: &dyn Sums, u: &Network, grid: &Grid) {
     let norm = |i: usize| columns[i][i].sqrt();
     for (i, column) in columns.iter().enumerate() {
         for (j, product) in column.iter().enumerate() {
-            assert!(close(*product, columns[j][i], norm(i) * norm(j)), "{i} {j}");
+            assert!(
+                close(*product, columns[j][i], norm(i) * norm(j)),
+                "{i} {j}: {product} {} {} {}",
+                columns[j][i],
+                norm(i),
+                norm(j)
+            );
         }
     }
 
@@ -205,7 +211,13 @@ fn check_values(sums: &dyn Sums, u: &Network, columns: &[Vec<f64>], at_u: &[f64]
     assert_eq!(of[0].len(), values.length());
     for i in 0..of.len() {
         for (j, product) in values.products(&of, &of[i]).iter().enumerate() {
-            assert!(close(*product, columns[i][j], norm(i) * norm(j)), "{i} {j}");
+            assert!(
+                close(*product, columns[i][j], norm(i) * norm(j)),
+                "{i} {j}: {product} {} {} {}",
+                columns[j][i],
+                norm(i),
+                norm(j)
+            );
         }
         assert!(close(values.square(&of[i]), columns[i][i], columns[i][i]));
     }

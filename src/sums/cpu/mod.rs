@@ -8,7 +8,6 @@ mod squares;
 mod values;
 
 pub(crate) use field::CpuField;
-#[cfg(feature = "gpu")]
 pub(crate) use rho::CpuRho;
 pub use scan::scan_bytes;
 

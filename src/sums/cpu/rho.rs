@@ -86,7 +86,6 @@ impl<'a> CpuRho<'a> {
     }
 
     /// The channels of each term, where the points are kept.
-    #[cfg(feature = "gpu")]
     pub(crate) fn columns(&self) -> Result<Option<Vec<Channels>>, SolveError> {
         self.keep()?;
         let Some(kept) = self.channels.get() else {

@@ -10,12 +10,16 @@ mod file;
 mod stack;
 #[allow(clippy::module_inception)]
 mod tables;
+mod whole_pass;
 
 pub use file::TableStore;
 pub use tables::{MomentTables, PairSums, PassOptions};
+pub use whole_pass::WholePass;
+#[cfg(feature = "gpu")]
+pub(crate) use whole_pass::{add_cells, block_length, whole_unit, whole_weight};
 #[cfg(feature = "gpu")]
 pub(crate) use {
-    block::{Block, PLACES, Sorted, row_width},
+    block::{Block, Sorted},
     tables::{PairTable, axis_pairs},
 };
 
@@ -179,14 +183,20 @@ impl Sums for TableSums {
     }
 
     fn report(&self) -> SumsReport {
-        let report = match &self.tables.adapter {
-            Some(adapter) => SumsReport {
-                backend: "gpu",
-                adapter: Some(adapter.clone()),
-                precision: "i64",
-                notes: Vec::new(),
+        let cpu = SumsReport::cpu();
+        let report = SumsReport {
+            backend: if self.tables.adapter.is_some() {
+                "gpu"
+            } else {
+                cpu.backend
             },
-            None => SumsReport::cpu(),
+            adapter: self.tables.adapter.clone(),
+            precision: if self.tables.whole {
+                "integer"
+            } else {
+                cpu.precision
+            },
+            ..cpu
         };
         SumsReport {
             notes: self.notes.clone(),

@@ -38,6 +38,8 @@ pub struct MomentTables {
     pub slope_loads: Vec<Vec<f64>>,
     /// The device that made them, if one did.
     pub adapter: Option<String>,
+    /// Whether they are sums of whole numbers.
+    pub whole: bool,
 }
 
 /// A device that adds up the sums over pairs of axes.
@@ -53,7 +55,7 @@ pub trait PairSums {
     fn drain(&mut self, sums: &mut [PairTable]) -> Result<(), SolveError>;
 
     /// Its name.
-    fn adapter(&self) -> String;
+    fn adapter(&self) -> Option<String>;
 }
 
 /// How the pass over the points is made.
@@ -175,7 +177,8 @@ impl MomentTables {
         }
         if let Some(device) = &mut device {
             device.drain(&mut tables.pairs)?;
-            tables.adapter = Some(device.adapter());
+            tables.adapter = device.adapter();
+            tables.whole = true;
         }
         Ok(tables)
     }
@@ -201,6 +204,7 @@ impl MomentTables {
             loads: sizes(power + 1),
             slope_loads: sizes(power),
             adapter: None,
+            whole: false,
             axes,
         }
     }

@@ -1,0 +1,141 @@
+//! What adds up whole numbers over the points: the reference on the CPU, or a device.
+
+use super::fixed::{NOTHING, column, lead};
+use super::runs::{LineSums, Runs, unique};
+use super::term::{ChannelShifts, WholeTerm};
+use crate::error::SolveError;
+use crate::network::Network;
+
+/// Sums of whole numbers over the points of every term of a loss.
+///
+/// All implementors give the same numbers, to the bit: what is added up is whole numbers, and what is rounded on the
+/// way is rounded alike. Everything that is not whole is done once, by [`WholeSums`](super::WholeSums).
+pub trait Engine {
+    /// The exponents of a functional's channels, per term and symbol.
+    fn exponents(&self, rho: &Functional) -> Result<Vec<Vec<i32>>, SolveError>;
+
+    /// For some lines, per term: the sums of their bins. `factors` are Σ_c's weights, see [`LineFactors`].
+    fn line_sums(
+        &self,
+        rho: &Functional,
+        runs: &Runs,
+        which: &[usize],
+        factors: &[LineFactors],
+    ) -> Result<Vec<Vec<LineSums>>, SolveError>;
+
+    /// For neurons one by one, per term: for each neuron and symbol the [sums](NeuronList::sums).
+    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<Vec<i128>>, SolveError>;
+
+    /// Σ w φ at a network, per term: sums with what they are to be multiplied by.
+    fn risk_sums(&self, u: &Network) -> Result<Vec<(f64, i128)>, SolveError>;
+
+    /// What it is and what it has to tell.
+    fn report(&self) -> EngineReport;
+}
+
+/// What an [`Engine`] tells of itself.
+#[derive(Debug, Clone, Default)]
+pub struct EngineReport {
+    /// The device's name, where it is one.
+    pub adapter: Option<String>,
+    /// Whether the CPU had to take over.
+    pub lost: bool,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// A linear functional at the points, or how to make it.
+pub struct Functional {
+    /// Whoever keeps its channels knows them by this number.
+    pub id: u64,
+    /// Where the channels come from.
+    pub source: Source,
+}
+
+/// Where channels come from.
+pub enum Source {
+    /// ∇L(u) with the load, ∇²L u without.
+    Network {
+        /// u.
+        network: Network,
+        /// Whether with the load.
+        with_load: bool,
+    },
+    /// Computed already: per term a column per symbol.
+    Columns(Vec<Vec<Vec<f64>>>),
+}
+
+/// By what the channels are multiplied along some lines of a term, so that they can be added.
+pub struct LineFactors {
+    /// Per line and symbol: p_c(ω) k!/(k−m)! Lᵏ⁻ᵐ, L the length in which distances are measured, as a fraction of the
+    /// line's unit. The magnitudes of a line add up to at most 2^−k: a term is a polynomial Σ_m q_m (δ + s)^(k−m) in s,
+    /// and the binomial coefficients of a power add up to at most 2^k, so that its coefficients are at most one.
+    pub factors: Vec<i64>,
+    /// Per line: L is so many times doubled the width of a bin, and at least the largest distance between a point and
+    /// a knot. Measured in bins, distances of thousands to the power k would magnify the rounding of the sums.
+    pub doublings: Vec<u32>,
+    /// What one stands for in the sums of each line.
+    pub units: Vec<f64>,
+}
+
+/// Neurons to be summed one by one at a term's points.
+pub struct NeuronList {
+    /// Per neuron: C, Ω₁ … Ω_d, whose sum C + Σ Ω_d X_d is positive where the neuron is active, and by how many bits
+    /// it is then moved up to give z, at most one.
+    pub arguments: Vec<i64>,
+    /// How many neurons.
+    pub count: usize,
+    /// Whether with slopes.
+    pub slopes: bool,
+}
+
+impl NeuronList {
+    /// Per neuron and symbol: Σ ρ zᵏ⁻ᵐ and with slopes Σ ρ zᵏ⁻ᵐ⁻¹ X_d, Σ ρ zᵏ⁻ᵐ⁻¹.
+    pub fn sums(&self, dimension: usize) -> usize {
+        if self.slopes { 2 + dimension } else { 1 }
+    }
+}
+
+/// Terms are moved down by so many bits before 4096 of them are added, rounded to the nearest: each is at most one,
+/// so that the sum is at most 2⁶¹⁻¹³⁺¹² = 2⁶⁰. Before that numbers are rounded down, which is too little to add up to
+/// anything: a part of 2⁻⁶¹ each.
+pub const SUM_BITS: u32 = 13;
+
+impl Functional {
+    /// From a network.
+    pub fn of_network(network: Network, with_load: bool) -> Self {
+        Self {
+            id: unique(),
+            source: Source::Network { network, with_load },
+        }
+    }
+
+    /// From columns, per term and symbol.
+    pub fn of_columns(columns: Vec<Vec<Vec<f64>>>) -> Self {
+        Self {
+            id: unique(),
+            source: Source::Columns(columns),
+        }
+    }
+}
+
+/// The columns of a term in whole numbers, padded, each with its exponent.
+pub fn whole_columns(term: &WholeTerm, columns: &[Vec<f64>]) -> (Vec<i64>, Vec<i32>) {
+    let (mut all, mut exponents) = (Vec::with_capacity(term.stride * columns.len()), Vec::new());
+    for values in columns {
+        let (whole, e) = column(values);
+        let padding = term.stride - whole.len();
+        all.extend(whole);
+        all.extend(std::iter::repeat_n(0, padding));
+        exponents.push(e);
+    }
+    (all, exponents)
+}
+
+/// How much channels may be moved up, given the largest magnitude of each, and their exponents then.
+pub fn with_leads(shifts: &ChannelShifts, peaks: &[u32]) -> (Vec<u32>, Vec<i32>) {
+    let leads: Vec<u32> = peaks.iter().map(|&peak| lead(peak)).collect();
+    let pairs = shifts.exponents.iter().zip(&leads);
+    let exponents = pairs.map(|(e, &lead)| (e - lead as i32).max(NOTHING)).collect();
+    (leads, exponents)
+}

@@ -1,0 +1,362 @@
+//! The CPU twin of the shaders of whole numbers: the reference, and the fallback when a device is lost.
+
+use super::engine::{
+    Engine, EngineReport, Functional, LineFactors, NeuronList, SUM_BITS, Source, whole_columns, with_leads,
+};
+use super::fixed::{lead, magnitude, product, rounded_down};
+use super::runs::{LineRuns, LineSums, Runs, unpacked};
+use super::term::{ChannelShifts, WholeNetwork, WholeTerm};
+use crate::error::SolveError;
+use crate::loss::DensityLayout;
+use crate::network::Network;
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// So many functionals are kept.
+const KEPT: usize = 4;
+
+/// [`Engine`] on the CPU.
+pub struct Reference {
+    terms: Arc<Vec<WholeTerm>>,
+    kept: Mutex<Vec<(u64, Arc<Vec<Channels>>)>>,
+    /// The runs used last, line after line, for each term.
+    sorted: Mutex<Option<(u64, Vec<Vec<Option<Arc<LineRuns>>>>)>>,
+}
+
+/// The channels of a term, moved up as far as they go.
+struct Channels {
+    columns: Vec<i64>,
+    exponents: Vec<i32>,
+}
+
+impl Reference {
+    /// The sums of these terms.
+    pub fn new(terms: Arc<Vec<WholeTerm>>) -> Self {
+        Self {
+            terms,
+            kept: Mutex::new(Vec::new()),
+            sorted: Mutex::new(None),
+        }
+    }
+
+    fn channels(&self, rho: &Functional) -> Arc<Vec<Channels>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, channels)) = kept.iter().find(|(id, _)| *id == rho.id) {
+            return Arc::clone(channels);
+        }
+        let terms = self.terms.iter().enumerate();
+        let made = terms.map(|(index, term)| Channels::new(term, index, &rho.source));
+        let made = Arc::new(made.collect::<Vec<_>>());
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push((rho.id, Arc::clone(&made)));
+        made
+    }
+
+    fn runs(&self, runs: &Runs, term: usize, which: &[usize]) -> Vec<Arc<LineRuns>> {
+        let mut sorted = self.sorted.lock().unwrap_or_else(PoisonError::into_inner);
+        if sorted.as_ref().is_none_or(|(id, _)| *id != runs.id) {
+            *sorted = Some((runs.id, vec![vec![None; runs.lines.len()]; self.terms.len()]));
+        }
+        let Some((_, lines)) = &mut *sorted else {
+            return Vec::new();
+        };
+        let missing: Vec<usize> = which
+            .iter()
+            .copied()
+            .filter(|&line| lines[term][line].is_none())
+            .collect();
+        let made: Vec<LineRuns> = missing.par_iter().map(|&line| runs.of_line(term, line)).collect();
+        for (line, made) in missing.into_iter().zip(made) {
+            lines[term][line] = Some(Arc::new(made));
+        }
+        which
+            .iter()
+            .filter_map(|&line| lines[term][line].clone())
+            .collect()
+    }
+}
+
+impl Channels {
+    fn new(term: &WholeTerm, index: usize, source: &Source) -> Self {
+        match source {
+            Source::Columns(columns) => {
+                let (columns, exponents) = whole_columns(term, &columns[index]);
+                Self { columns, exponents }
+            }
+            Source::Network { network, with_load } => {
+                let u = term.network(network);
+                let shifts = term.channel_shifts(&u.exponents, *with_load);
+                let mut columns = channels(term, &jets(term, &u), &shifts, *with_load);
+                let (leads, exponents) = with_leads(&shifts, &peaks(term, &columns));
+                for (column, lead) in columns.chunks_mut(term.stride).zip(leads) {
+                    column.iter_mut().for_each(|value| *value <<= lead);
+                }
+                Self { columns, exponents }
+            }
+        }
+    }
+}
+
+/// C + Σ Ω_d X_d at a point.
+#[inline(always)]
+fn affine(term: &WholeTerm, numbers: &[i64], point: usize) -> i64 {
+    let slopes = numbers[1..].iter().enumerate();
+    slopes.fold(numbers[0], |sum, (axis, &slope)| {
+        sum + product(slope, term.coordinates[axis * term.stride + point])
+    })
+}
+
+/// Columns at all points, made point by point.
+fn at_points(term: &WholeTerm, columns: usize, at: impl Fn(usize, &mut [i64]) + Sync) -> Vec<i64> {
+    let mut rows = vec![0; term.stride * columns];
+    let in_order = rows.par_chunks_mut(columns).enumerate();
+    in_order.for_each(|(point, row)| at(point, row));
+    let transposed = (0..columns).flat_map(|c| rows.iter().skip(c).step_by(columns));
+    transposed.copied().collect()
+}
+
+/// `jets.wgsl` of whole numbers: the values of u under each symbol.
+fn jets(term: &WholeTerm, u: &WholeNetwork) -> Vec<i64> {
+    let (width, sizes) = (term.dimension() + 1, term.sizes());
+    let per_piece: usize = sizes.iter().sum();
+    at_points(term, sizes.len(), |point, row| {
+        for (line, numbers) in u.lines.chunks(width).enumerate() {
+            let t = affine(term, numbers, point);
+            let (first, last) = (u.starts[line] as usize, u.starts[line + 1] as usize);
+            let above = u.origins[first..last].partition_point(|origin| origin[0] <= t);
+            let piece = first + above.saturating_sub(1);
+            let [origin, lift] = u.origins[piece];
+            let distance = (t - origin) << lift;
+            let mut coefficients = &u.coefficients[piece * per_piece..][..per_piece];
+            for (sum, &size) in row.iter_mut().zip(&sizes) {
+                let (own, others) = coefficients.split_at(size);
+                let horner = |value: i64, &c: &i64| product(value, distance) + c;
+                *sum += own.iter().rev().fold(0, horner);
+                coefficients = others;
+            }
+        }
+    })
+}
+
+/// The residual at a point.
+fn residual(term: &WholeTerm, jets: &[i64], shifts: &ChannelShifts, with_load: bool, point: usize) -> i64 {
+    let (stride, layout) = (term.stride, term.term.layout());
+    let source = match with_load {
+        true => term.columns[layout.source() * stride + point] >> shifts.loads[0],
+        false => 0,
+    };
+    let parts = layout.quadratic().iter().zip(&shifts.products).enumerate();
+    parts.fold(-source, |sum, (c, (&column, &shift))| {
+        sum + (product(term.columns[column * stride + point], jets[c * stride + point]) >> shift)
+    })
+}
+
+/// `channels.wgsl` of whole numbers.
+fn channels(term: &WholeTerm, jets: &[i64], shifts: &ChannelShifts, with_load: bool) -> Vec<i64> {
+    let (stride, layout) = (term.stride, term.term.layout());
+    let value = |column: usize, point: usize| term.columns[column * stride + point];
+    at_points(term, shifts.exponents.len(), |point, row| match layout {
+        DensityLayout::Residual { .. } => {
+            let residual = residual(term, jets, shifts, with_load, point);
+            let weighted = product(value(layout.columns() - 1, point), residual);
+            for (channel, &column) in row.iter_mut().zip(layout.quadratic()) {
+                *channel = product(value(column, point), weighted);
+            }
+        }
+        DensityLayout::Energy { quadratic, load, .. } => {
+            for (c, channel) in row.iter_mut().enumerate() {
+                let jet = product(value(quadratic[c], point), jets[c * stride + point]);
+                *channel = jet >> shifts.products[c];
+                if let (true, Some(column)) = (with_load, load[c]) {
+                    *channel -= value(column, point) >> shifts.loads[c];
+                }
+            }
+        }
+    })
+}
+
+/// `peaks.wgsl`: the largest magnitude of each column.
+fn peaks(term: &WholeTerm, columns: &[i64]) -> Vec<u32> {
+    columns
+        .chunks(term.stride)
+        .map(|column| column.iter().map(|&value| magnitude(value)).max().unwrap_or(0))
+        .collect()
+}
+
+/// `runs.wgsl`: the sums of one task of a line.
+fn task_sums(
+    term: &WholeTerm,
+    channels: &[i64],
+    entries: &[[u32; 2]],
+    (factors, doublings): (&[i64], u32),
+    orders: &[usize],
+    sums: &mut [i64],
+) {
+    let power = term.power;
+    let mut polynomial = vec![0; power + 1];
+    for &entry in entries {
+        let (point, place) = unpacked(entry);
+        let distance = place >> doublings;
+        polynomial.fill(0);
+        for (c, (&factor, &order)) in factors.iter().zip(orders).enumerate() {
+            if order <= power {
+                polynomial[power - order] += product(factor, channels[c * term.stride + point]);
+            }
+        }
+        for low in 0..power {
+            for r in (low..power).rev() {
+                polynomial[r] += product(polynomial[r + 1], distance);
+            }
+        }
+        let terms = polynomial.iter().map(|&term| rounded_down(term, SUM_BITS));
+        sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+    }
+}
+
+/// `neurons.wgsl`: the sums of one neuron, symbol after symbol.
+fn sums_of_neuron(term: &WholeTerm, channels: &[i64], argument: &[i64], per_symbol: usize) -> Vec<i128> {
+    let (orders, stride) = (term.orders(), term.stride);
+    let (numbers, lift) = (&argument[..=term.dimension()], argument[term.dimension() + 1]);
+    let mut sums = vec![0i128; orders.len() * per_symbol];
+    for point in 0..term.count {
+        let below = affine(term, numbers, point);
+        if below <= 0 {
+            continue;
+        }
+        let z = below << lift;
+        for (c, (&order, sums)) in orders.iter().zip(sums.chunks_mut(per_symbol)).enumerate() {
+            if order > term.power {
+                continue;
+            }
+            let mut add = |place: usize, value: i64| {
+                sums[place] += i128::from(rounded_down(value, SUM_BITS));
+            };
+            // ρ z^(k−m−1), then ρ z^(k−m).
+            let mut slope = channels[c * stride + point];
+            if order == term.power {
+                add(0, slope);
+                continue;
+            }
+            for _ in order + 1..term.power {
+                slope = product(slope, z);
+            }
+            add(0, product(slope, z));
+            if per_symbol > 1 {
+                add(per_symbol - 1, slope);
+                for axis in 0..term.dimension() {
+                    add(1 + axis, product(slope, term.coordinates[axis * stride + point]));
+                }
+            }
+        }
+    }
+    sums
+}
+
+/// `whole_risk.wgsl`: the parts of Σ w φ, each with what one stands for in it.
+fn risk_parts(term: &WholeTerm, u: &WholeNetwork) -> Vec<(f64, i128)> {
+    let (stride, layout) = (term.stride, term.term.layout());
+    let jets = jets(term, u);
+    let value = |column: usize, point: usize| term.columns[column * stride + point];
+    let total = |at: &dyn Fn(usize) -> i64| -> i128 {
+        let terms = (0..term.count).map(|point| i128::from(rounded_down(at(point), SUM_BITS)));
+        terms.sum()
+    };
+    let (exponents, sums) = match layout {
+        DensityLayout::Residual { columns, .. } => {
+            let shifts = term.channel_shifts(&u.exponents, true);
+            let residual: Vec<i64> = (0..stride)
+                .map(|point| residual(term, &jets, &shifts, true, point))
+                .collect();
+            let lead = lead(peaks(term, &residual)[0]);
+            let sum = total(&|point| {
+                let residual = residual[point] << lead;
+                product(value(columns - 1, point), product(residual, residual))
+            });
+            (vec![shifts.residual - lead as i32], vec![sum])
+        }
+        DensityLayout::Energy { quadratic, load, .. } => {
+            let (mut exponents, mut sums) = (Vec::new(), Vec::new());
+            for (c, peak) in peaks(term, &jets).into_iter().enumerate() {
+                let lead = lead(peak);
+                let jet = |point: usize| jets[c * stride + point] << lead;
+                exponents.push(u.exponents[c] - lead as i32);
+                sums.push(total(&|point| {
+                    product(product(value(quadratic[c], point), jet(point)), jet(point))
+                }));
+                sums.push(match load[c] {
+                    Some(column) => total(&|point| product(value(column, point), jet(point))),
+                    None => 0,
+                });
+            }
+            (exponents, sums)
+        }
+    };
+    term.risk_units(&exponents).into_iter().zip(sums).collect()
+}
+
+impl Engine for Reference {
+    fn exponents(&self, rho: &Functional) -> Result<Vec<Vec<i32>>, SolveError> {
+        let channels = self.channels(rho);
+        Ok(channels.iter().map(|term| term.exponents.clone()).collect())
+    }
+
+    fn line_sums(
+        &self,
+        rho: &Functional,
+        runs: &Runs,
+        which: &[usize],
+        factors: &[LineFactors],
+    ) -> Result<Vec<Vec<LineSums>>, SolveError> {
+        let channels = self.channels(rho);
+        let of_term = |(index, term): (usize, &WholeTerm)| {
+            let (size, orders) = (term.power + 1, term.orders());
+            let lines = self.runs(runs, index, which);
+            let of_line = |(place, line): (usize, &Arc<LineRuns>)| {
+                let all = &factors[index];
+                let of_line = &all.factors[place * orders.len()..][..orders.len()];
+                let mut sums = vec![0; line.tasks.len() * size];
+                for (task, sums) in line.tasks.iter().zip(sums.chunks_mut(size)) {
+                    let entries = &line.entries[task.start as usize..task.end as usize];
+                    let columns = &channels[index].columns;
+                    task_sums(
+                        term,
+                        columns,
+                        entries,
+                        (of_line, all.doublings[place]),
+                        &orders,
+                        sums,
+                    );
+                }
+                LineSums::new(&line.tasks, &sums, size, all, place)
+            };
+            lines.par_iter().enumerate().map(of_line).collect()
+        };
+        Ok(self.terms.iter().enumerate().map(of_term).collect())
+    }
+
+    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<Vec<i128>>, SolveError> {
+        let channels = self.channels(rho);
+        let of_term = |((term, channels), list): ((&WholeTerm, &Channels), &NeuronList)| {
+            let arguments = list.arguments.par_chunks(term.dimension() + 2);
+            let per_symbol = list.sums(term.dimension());
+            arguments
+                .flat_map_iter(|argument| sums_of_neuron(term, &channels.columns, argument, per_symbol))
+                .collect()
+        };
+        let terms = self.terms.iter().zip(&*channels).zip(lists);
+        Ok(terms.map(of_term).collect())
+    }
+
+    fn risk_sums(&self, u: &Network) -> Result<Vec<(f64, i128)>, SolveError> {
+        let terms = self.terms.iter();
+        Ok(terms
+            .flat_map(|term| risk_parts(term, &term.network(u)))
+            .collect())
+    }
+
+    fn report(&self) -> EngineReport {
+        EngineReport::default()
+    }
+}

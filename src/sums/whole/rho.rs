@@ -1,0 +1,259 @@
+//! Scores from sums of whole numbers.
+
+use super::engine::{Functional, LineFactors, NeuronList, SUM_BITS};
+use super::fixed::{NOTHING, ONE_BITS, exponent, fixed, power_of_two};
+use super::runs::{LARGEST_DOUBLINGS, LineSums, Runs};
+use super::term::WholeTerm;
+use super::{BLOCK, WholeSums};
+use crate::activation::falling_factorial;
+use crate::candidates::{Candidates, Grid, Knots, Line};
+use crate::error::SolveError;
+use crate::network::Neuron;
+use crate::ridge::LocalScore;
+use crate::sums::{Accuracy, Rho, Scores, Slopes};
+use rayon::prelude::*;
+
+/// The sums of a device are over blocks of points: as many as fit 64 bits.
+const _: () = assert!(BLOCK <= 1 << (SUM_BITS - 1));
+
+/// [`Rho`] in whole numbers.
+pub(super) struct WholeRho<'a> {
+    pub(super) sums: &'a WholeSums,
+    pub(super) functional: Functional,
+}
+
+/// A neuron of a list that lies on a knot: its place in the list, its knot and its sign.
+type OnKnot = (usize, usize, f64);
+
+impl WholeRho<'_> {
+    /// By what channels with these exponents are multiplied along some lines.
+    ///
+    fn factors(&self, term: &WholeTerm, exponents: &[i32], runs: &Runs, which: &[usize]) -> LineFactors {
+        let (power, symbols) = (term.power, &term.term.symbols);
+        let room = (symbols.len().next_power_of_two().ilog2() as usize + power) as i32;
+        let mut all = LineFactors {
+            factors: Vec::with_capacity(which.len() * symbols.len()),
+            units: Vec::with_capacity(which.len()),
+            doublings: Vec::with_capacity(which.len()),
+        };
+        for &line in which {
+            let line = &runs.lines[line];
+            let doublings = doublings(term, line);
+            let length = line.knots.step * power_of_two(doublings as i32);
+            let values = symbols.iter().zip(exponents).map(|(symbol, &e)| {
+                let m = symbol.order();
+                match m <= power && e > NOTHING {
+                    true => {
+                        let scale = length.powi((power - m) as i32);
+                        (symbol.at(&line.omega) * falling_factorial(power, m) * scale, e)
+                    }
+                    false => (0.0, NOTHING),
+                }
+            });
+            let values: Vec<(f64, i32)> = values.collect();
+            let largest = values.iter().filter(|(value, _)| *value != 0.0);
+            let largest = largest.map(|&(value, e)| exponent(value.abs()) + e).max();
+            let unit = largest.unwrap_or(NOTHING) + room;
+            all.factors.extend(values.iter().map(|&(value, e)| match value {
+                0.0 => 0,
+                _ => fixed(value, unit - e),
+            }));
+            all.units
+                .push(power_of_two(unit + SUM_BITS as i32 - ONE_BITS as i32));
+            all.doublings.push(doublings);
+        }
+        all
+    }
+
+    /// The sums of some lines' bins, per term.
+    fn line_sums(&self, runs: &Runs, which: &[usize]) -> Result<Vec<Vec<LineSums>>, SolveError> {
+        let engine = &self.sums.engine;
+        let exponents = engine.exponents(&self.functional)?;
+        let terms = self.sums.terms.iter().zip(&exponents);
+        let factors: Vec<LineFactors> = terms
+            .map(|(term, exponents)| self.factors(term, exponents, runs, which))
+            .collect();
+        engine.line_sums(&self.functional, runs, which, &factors)
+    }
+
+    fn grid_scores(&self, grid: &Grid) -> Result<Vec<f64>, SolveError> {
+        let runs = self.sums.runs_of(grid);
+        let which: Vec<usize> = (0..grid.lines.len()).collect();
+        let sums = self.line_sums(&runs, &which)?;
+        let size = self.sums.power + 1;
+        let of_line = |line: usize| {
+            let count = grid.lines[line].knots.count;
+            let mut scores = vec![0.0; if grid.mirrored { 2 * count } else { count }];
+            let (plus, minus) = scores.split_at_mut(count);
+            for of_term in &sums {
+                of_term[line].add_scores(size, count, plus);
+                if grid.mirrored {
+                    of_term[line].add_mirrored_scores(size, count, minus);
+                }
+            }
+            scores
+        };
+        Ok(which.into_par_iter().flat_map_iter(of_line).collect())
+    }
+
+    /// Neurons on the knots of the grid at hand by the runs of their lines, the others one by one.
+    fn scores_of_list(&self, list: &[Neuron]) -> Result<Vec<f64>, SolveError> {
+        let mut scores = vec![0.0; list.len()];
+        let Some(runs) = self.sums.kept_runs() else {
+            self.add_neurons(list, &(0..list.len()).collect::<Vec<_>>(), &mut scores)?;
+            return Ok(scores);
+        };
+        let mut on_lines: Vec<Vec<OnKnot>> = vec![Vec::new(); runs.lines.len()];
+        let mut others = Vec::new();
+        for (index, neuron) in list.iter().enumerate() {
+            match runs.place_of(neuron) {
+                Some((line, knot, sign)) => on_lines[line].push((index, knot, sign)),
+                None => others.push(index),
+            }
+        }
+        let which: Vec<usize> = (0..on_lines.len())
+            .filter(|&line| !on_lines[line].is_empty())
+            .collect();
+        if !which.is_empty() {
+            let sums = self.line_sums(&runs, &which)?;
+            for (place, &line) in which.iter().enumerate() {
+                self.put_line(
+                    &runs,
+                    line,
+                    sums.iter().map(|of_term| &of_term[place]),
+                    &on_lines[line],
+                    &mut scores,
+                );
+            }
+        }
+        self.add_neurons(list, &others, &mut scores)?;
+        Ok(scores)
+    }
+
+    fn put_line<'s>(
+        &self,
+        runs: &Runs,
+        line: usize,
+        sums: impl Iterator<Item = &'s LineSums>,
+        members: &[OnKnot],
+        scores: &mut [f64],
+    ) {
+        let (size, count) = (self.sums.power + 1, runs.lines[line].knots.count);
+        let (mut plus, mut minus) = (vec![0.0; count], vec![0.0; count]);
+        for of_term in sums {
+            of_term.add_scores(size, count, &mut plus);
+            of_term.add_mirrored_scores(size, count, &mut minus);
+        }
+        for &(index, knot, sign) in members {
+            scores[index] = if sign > 0.0 { plus[knot] } else { minus[knot] };
+        }
+    }
+
+    fn add_neurons(&self, list: &[Neuron], which: &[usize], scores: &mut [f64]) -> Result<(), SolveError> {
+        if which.is_empty() {
+            return Ok(());
+        }
+        let neurons: Vec<Neuron> = which.iter().map(|&index| list[index].clone()).collect();
+        for (&index, score) in which.iter().zip(self.local_scores(&neurons, false)?) {
+            scores[index] = score.value;
+        }
+        Ok(())
+    }
+
+    /// Scores of neurons one by one, with their slopes if asked for.
+    fn local_scores(&self, neurons: &[Neuron], slopes: bool) -> Result<Vec<LocalScore>, SolveError> {
+        let engine = &self.sums.engine;
+        let exponents = engine.exponents(&self.functional)?;
+        let dimension = self.sums.terms.first().map_or(0, WholeTerm::dimension);
+        // Those that vanish in the box have no part in the sums.
+        let arguments = |term: &WholeTerm| {
+            neurons
+                .iter()
+                .map(|neuron| term.frame().argument(neuron))
+                .collect()
+        };
+        let arguments: Vec<Vec<Option<(f64, Vec<i64>)>>> = self.sums.terms.iter().map(arguments).collect();
+        let lists: Vec<NeuronList> = arguments
+            .iter()
+            .map(|arguments| NeuronList {
+                arguments: arguments
+                    .iter()
+                    .flatten()
+                    .flat_map(|(_, argument)| argument.clone())
+                    .collect(),
+                count: arguments.iter().flatten().count(),
+                slopes,
+            })
+            .collect();
+        let sums = engine.neuron_sums(&self.functional, &lists)?;
+        let mut scores = vec![LocalScore::zero(dimension); neurons.len()];
+        for (index, term) in self.sums.terms.iter().enumerate() {
+            let width = term.term.symbols.len() * lists[index].sums(dimension);
+            let active = (0..neurons.len()).filter_map(|n| Some((n, arguments[index][n].as_ref()?.0)));
+            for ((n, scale), sums) in active.zip(sums[index].chunks(width)) {
+                let real = real_sums(term, &exponents[index], scale, sums);
+                scores[n].add_by_symbol(&term.term.symbols, &neurons[n], &real);
+            }
+        }
+        Ok(scores)
+    }
+}
+
+/// How often the width of a bin is doubled to be the largest distance between a point and a knot of a line.
+fn doublings(term: &WholeTerm, line: &Line) -> u32 {
+    let (low, length) = term.frame().range(&line.omega);
+    let Knots { first, step, count } = line.knots;
+    let last = first + step * count as f64;
+    let widths = ((low + length).max(last) - low.min(first)) / step;
+    widths.log2().ceil().clamp(0.0, f64::from(LARGEST_DOUBLINGS)) as u32
+}
+
+/// A neuron's sums as real numbers: Σρσ^(m), Σρσ^(m+1), Σρxσ^(m+1) for each symbol, the last two zero where they were
+/// not asked for. `scale` is what one stands for in its argument.
+fn real_sums(term: &WholeTerm, exponents: &[i32], scale: f64, sums: &[i128]) -> Vec<f64> {
+    let (k, symbols) = (term.power, &term.term.symbols);
+    let per_symbol = sums.len() / symbols.len();
+    let frame = term.frame();
+    let mut real = Vec::new();
+    for ((symbol, sums), &e) in symbols.iter().zip(sums.chunks(per_symbol)).zip(exponents) {
+        let m = symbol.order();
+        let unit = power_of_two(e + SUM_BITS as i32 - ONE_BITS as i32);
+        let of_order = |m: usize, sum: i128| match m <= k {
+            true => sum as f64 * unit * falling_factorial(k, m) * scale.powi((k - m) as i32),
+            false => 0.0,
+        };
+        real.push(of_order(m, sums[0]));
+        let asked = sums.len() > 1;
+        let slope = if asked {
+            of_order(m + 1, sums[sums.len() - 1])
+        } else {
+            0.0
+        };
+        real.push(slope);
+        let axes = frame.lower.iter().zip(&frame.width).enumerate();
+        real.extend(axes.map(|(axis, (low, width))| {
+            low * slope + width * of_order(m + 1, if asked { sums[1 + axis] } else { 0 })
+        }));
+    }
+    real
+}
+
+impl Rho for WholeRho<'_> {
+    fn scores(&self, along: Candidates, _: Accuracy) -> Result<Scores, SolveError> {
+        match along {
+            Candidates::Grid(grid) => self.grid_scores(grid),
+            Candidates::List(list) => self.scores_of_list(list),
+        }
+        .map(Scores::exact)
+    }
+
+    fn slopes(&self) -> Option<&dyn Slopes> {
+        Some(self)
+    }
+}
+
+impl Slopes for WholeRho<'_> {
+    fn slopes_at(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError> {
+        self.local_scores(neurons, true)
+    }
+}

@@ -1,0 +1,346 @@
+//! A term of the loss in whole numbers: its points, its coefficients, and what they make of a network.
+
+use super::engine::SUM_BITS;
+use super::fixed::{self, NOTHING, ONE_BITS, column, distance, exponent, fixed, power_of_two};
+use crate::activation::falling_factorial;
+use crate::domain::Domain;
+use crate::error::SolveError;
+use crate::expression::Workspace;
+use crate::loss::{DensityLayout, Term, TermTile};
+use crate::network::{Network, Neuron, ridges};
+use crate::points::in_parallel;
+use crate::ridge::Spline;
+
+/// Columns are padded with zeros to a multiple of this many points.
+pub const BLOCK: usize = 4096;
+
+/// Arguments are moved up by at most so many bits: the others are rounding.
+const LARGEST_LIFT: f64 = 20.0;
+
+/// Points and coefficients of a term as whole numbers.
+pub struct WholeTerm {
+    /// The term.
+    pub term: Term,
+    /// k of ReLU^k.
+    pub power: usize,
+    /// How many points there are, …
+    pub count: usize,
+    /// … padded to whole blocks.
+    pub stride: usize,
+    /// One column per coordinate: (x − lower) / width as a fraction of one.
+    pub coordinates: Vec<i64>,
+    /// One column per column of the density's layout.
+    pub columns: Vec<i64>,
+    /// The exponents of the columns.
+    pub exponents: Vec<i32>,
+    /// A box around the points.
+    frame: Frame,
+}
+
+/// The box in which coordinates are fractions.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    pub(super) lower: Vec<f64>,
+    pub(super) width: Vec<f64>,
+}
+
+/// A network as a sum over its directions of piecewise polynomials, for one term.
+///
+/// Along a direction t = C + Σ Ω_d X_d runs from 0 to one inside the box. From an origin on, up to the next, the
+/// value under symbol c is a polynomial of degree k − m_c in the distance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WholeNetwork {
+    /// Per direction: C, Ω₁ … Ω_d.
+    pub lines: Vec<i64>,
+    /// Where the pieces of each direction begin, and the end.
+    pub starts: Vec<u32>,
+    /// Per piece: where it begins along t, and by how many bits distances are moved up: at most one at its end.
+    pub origins: Vec<[i64; 2]>,
+    /// Per piece and symbol: the coefficients, the constant first.
+    pub coefficients: Vec<i64>,
+    /// The exponent of each symbol's values.
+    pub exponents: Vec<i32>,
+}
+
+/// How channels are made of jets: by how many bits the parts are moved down so that they can be added.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChannelShifts {
+    /// Of each symbol's product with its coefficient.
+    pub products: Vec<u32>,
+    /// Of each symbol's load, or of the source.
+    pub loads: Vec<u32>,
+    /// The exponent of each symbol's channel.
+    pub exponents: Vec<i32>,
+    /// The exponent of a residual.
+    pub residual: i32,
+}
+
+/// By how many bits numbers up to `part` of one may be moved up.
+fn lift(part: f64) -> u32 {
+    -part.log2().ceil().clamp(-LARGEST_LIFT, 0.0) as u32
+}
+
+impl Frame {
+    /// The box around a domain.
+    pub fn new(domain: &Domain) -> Self {
+        let sides: Vec<(f64, f64)> = (0..domain.dimension()).map(|axis| domain.side(axis)).collect();
+        Self {
+            lower: sides.iter().map(|(low, _)| *low).collect(),
+            width: sides.iter().map(|(low, high)| high - low).collect(),
+        }
+    }
+
+    /// The smallest ω·x in the box and the length of its range.
+    pub fn range(&self, omega: &[f64]) -> (f64, f64) {
+        let sides = omega.iter().zip(self.lower.iter().zip(&self.width));
+        sides.fold((0.0, 0.0), |(low, length), (o, (l, w))| {
+            (low + o * l + (o * w).min(0.0), length + (o * w).abs())
+        })
+    }
+
+    /// C, Ω₁ … Ω_d with (ω·x + b) / scale = C + Σ Ω_d X_d.
+    fn affine(&self, omega: &[f64], bias: f64, scale: f64) -> Vec<i64> {
+        let at_lower = bias + omega.iter().zip(&self.lower).map(|(o, l)| o * l).sum::<f64>();
+        let slopes = omega
+            .iter()
+            .zip(&self.width)
+            .map(|(o, w)| fixed(o * w / scale, 0));
+        std::iter::once(fixed(at_lower / scale, 0))
+            .chain(slopes)
+            .collect()
+    }
+
+    /// A neuron's argument for a [list](super::NeuronList), with what one stands for in it; nothing where the neuron
+    /// vanishes in the box.
+    ///
+    /// As a fraction of its range, or of its largest value if that is more, it is at most one everywhere. Where it is
+    /// positive it is moved up by as many bits as its largest value allows.
+    pub fn argument(&self, neuron: &Neuron) -> Option<(f64, Vec<i64>)> {
+        let (low, length) = self.range(&neuron.omega);
+        let largest = low + length + neuron.bias;
+        let scale = largest.max(length);
+        if largest <= 0.0 {
+            return None;
+        }
+        let lift = lift(largest / scale);
+        let mut argument = self.affine(&neuron.omega, neuron.bias, scale);
+        argument.push(i64::from(lift));
+        Some((scale * power_of_two(-(lift as i32)), argument))
+    }
+}
+
+impl WholeTerm {
+    /// Rounds a term's points and coefficients.
+    pub fn new(term: &Term, domain: &Domain, power: usize) -> Result<Self, SolveError> {
+        let frame = Frame::new(domain);
+        let tiles: Vec<_> = term.points.tiles().collect();
+        let parts: Vec<TermTile> = in_parallel(&tiles, |workspace: &mut Workspace, range| {
+            let mut tile = TermTile::default();
+            term.fill(range.clone(), workspace, &mut tile)?;
+            Ok::<_, SolveError>(tile)
+        })?;
+        let (count, dimension) = (term.points.len(), term.points.dimension());
+        let stride = count.next_multiple_of(BLOCK);
+        let gathered = |columns: usize, of: &dyn Fn(&TermTile) -> Vec<Vec<f64>>| {
+            let mut gathered = vec![Vec::with_capacity(stride); columns];
+            for part in &parts {
+                for (all, column) in gathered.iter_mut().zip(of(part)) {
+                    all.extend(column);
+                }
+            }
+            gathered.iter_mut().for_each(|column| column.resize(stride, 0.0));
+            gathered
+        };
+        let mut coordinates = Vec::with_capacity(dimension * stride);
+        for (axis, xs) in gathered(dimension, &|part| part.tile.coordinates.clone())
+            .iter()
+            .enumerate()
+        {
+            let (low, width) = (frame.lower[axis], frame.width[axis]);
+            let fraction = |x: &f64| fixed(((x - low) / width).clamp(0.0, 1.0), 0);
+            coordinates.extend(xs.iter().map(fraction));
+        }
+        let (mut columns, mut exponents) = (Vec::new(), Vec::new());
+        for values in gathered(term.layout().columns(), &|part| term.weighted_columns(part)) {
+            let (whole, e) = column(&values);
+            columns.extend(whole);
+            exponents.push(e);
+        }
+        Ok(Self {
+            term: term.clone(),
+            power,
+            count,
+            stride,
+            coordinates,
+            columns,
+            exponents,
+            frame,
+        })
+    }
+
+    /// The bytes of such a term.
+    pub fn bytes(term: &Term) -> usize {
+        let columns = term.points.dimension() + term.layout().columns() + 2 * term.symbols.len();
+        term.points
+            .len()
+            .next_multiple_of(BLOCK)
+            .saturating_mul(8 * columns)
+    }
+
+    /// The box in which coordinates are fractions.
+    pub fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// d.
+    pub fn dimension(&self) -> usize {
+        self.frame.lower.len()
+    }
+
+    /// m_c of each symbol.
+    pub fn orders(&self) -> Vec<usize> {
+        self.term.symbols.iter().map(|symbol| symbol.order()).collect()
+    }
+
+    /// k − m_c + 1 for each symbol: how many coefficients its polynomials have.
+    pub fn sizes(&self) -> Vec<usize> {
+        let sizes = self.orders().into_iter();
+        sizes
+            .map(|order| (self.power + 1).saturating_sub(order))
+            .collect()
+    }
+
+    /// The x of a coordinate, from its column.
+    pub fn position(&self, axis: usize, point: usize) -> f64 {
+        let fraction = self.coordinates[axis * self.stride + point] as f64 / fixed::ONE as f64;
+        self.frame.lower[axis] + self.frame.width[axis] * fraction
+    }
+
+    /// A network in whole numbers.
+    ///
+    /// No number overflows: a symbol's exponent is such that Σ over the directions of the largest Σ_r |coefficient r|
+    /// of a piece stays below one, and distances, moved up, are at most one.
+    pub fn network(&self, u: &Network) -> WholeNetwork {
+        let size = self.power + 1;
+        let mut lines = Vec::new();
+        let mut starts = vec![0];
+        let mut origins = Vec::new();
+        let mut values: Vec<Vec<f64>> = Vec::new();
+        let mut bounds = vec![0.0; self.term.symbols.len()];
+        for ridge in ridges(&u.neurons) {
+            let (low, length) = self.frame.range(&ridge.omega);
+            let scale = if length > 0.0 { length } else { 1.0 };
+            lines.extend(self.frame.affine(&ridge.omega, -low, scale));
+            let stretch = scale.powi(self.power as i32);
+            let members: Vec<(f64, f64, f64)> = ridge
+                .members
+                .iter()
+                .map(|&(n, sign, bias)| (u.coefficients[n] * stretch, sign, (bias + sign * low) / scale))
+                .collect();
+            let pieces = Spline::new(self.power, &members).pieces_within_one();
+            let mut largest = vec![0.0f64; bounds.len()];
+            for (index, (origin, piece)) in pieces.iter().enumerate() {
+                let end = pieces.get(index + 1).map_or(1.0, |(next, _)| *next);
+                let lift = lift(end - origin);
+                origins.push([fixed(*origin, 0), i64::from(lift)]);
+                let unit = power_of_two(-(lift as i32));
+                let mut of_piece = Vec::new();
+                for (symbol, largest) in self.term.symbols.iter().zip(&mut largest) {
+                    let m = symbol.order();
+                    let factor = symbol.at(&ridge.omega) / scale.powi(m as i32);
+                    let coefficients = (m..size)
+                        .map(|r| factor * falling_factorial(r, m) * piece[r] * unit.powi((r - m) as i32));
+                    let start = of_piece.len();
+                    of_piece.extend(coefficients);
+                    *largest = largest.max(of_piece[start..].iter().map(|c: &f64| c.abs()).sum());
+                }
+                values.push(of_piece);
+            }
+            bounds.iter_mut().zip(&largest).for_each(|(bound, l)| *bound += l);
+            starts.push(origins.len() as u32);
+        }
+        let exponents: Vec<i32> = bounds.iter().map(|&bound| exponent(bound)).collect();
+        let of_coefficient: Vec<i32> = self
+            .sizes()
+            .iter()
+            .zip(&exponents)
+            .flat_map(|(&size, &e)| std::iter::repeat_n(e, size))
+            .collect();
+        let coefficients = values
+            .iter()
+            .flat_map(|piece| piece.iter().zip(&of_coefficient).map(|(&v, &e)| fixed(v, e)))
+            .collect();
+        WholeNetwork {
+            lines,
+            starts,
+            origins,
+            coefficients,
+            exponents,
+        }
+    }
+
+    /// How the channels of a functional are made of jets with these exponents.
+    ///
+    /// A product of two numbers up to one is at most one; of a symbol's product and its load, each moved down by at
+    /// least a bit, the sum is. A residual adds up s products and a source, moved down by log₂(s + 1) bits or more.
+    pub fn channel_shifts(&self, jets: &[i32], with_load: bool) -> ChannelShifts {
+        let layout = self.term.layout();
+        let product = |c: usize| {
+            let coefficient = self.exponents[layout.quadratic()[c]];
+            (jets[c] + coefficient).max(NOTHING)
+        };
+        let products: Vec<i32> = (0..jets.len()).map(product).collect();
+        let load = |column: usize| match (with_load, self.exponents.get(column)) {
+            (true, Some(&e)) => e,
+            _ => NOTHING,
+        };
+        match layout {
+            DensityLayout::Energy { .. } => {
+                let loads: Vec<i32> = layout.load().into_iter().map(load).collect();
+                let exponents: Vec<i32> = products.iter().zip(&loads).map(|(p, l)| 1 + p.max(l)).collect();
+                let from = |parts: &[i32]| {
+                    let pairs = parts.iter().zip(&exponents);
+                    pairs.map(|(&part, &sum)| distance(part, sum)).collect()
+                };
+                ChannelShifts {
+                    products: from(&products),
+                    loads: from(&loads),
+                    exponents,
+                    residual: 0,
+                }
+            }
+            DensityLayout::Residual { .. } => {
+                let source = load(layout.source());
+                let parts = (products.len() + 1).next_power_of_two().ilog2() as i32;
+                let largest = products.iter().fold(source, |largest, &p| largest.max(p));
+                let residual = largest + parts;
+                let weight = self.exponents[layout.columns() - 1];
+                let channel = |&column: &usize| residual + weight + self.exponents[column];
+                ChannelShifts {
+                    products: products.iter().map(|&p| distance(p, residual)).collect(),
+                    loads: vec![distance(source, residual)],
+                    exponents: layout.quadratic().iter().map(channel).collect(),
+                    residual,
+                }
+            }
+        }
+    }
+
+    /// What one stands for in each part of Σ w φ, at values with these exponents: the jets, of which each symbol has a
+    /// part for its square and one for its load, or a residual.
+    pub fn risk_units(&self, values: &[i32]) -> Vec<f64> {
+        let unit = |e: i32| power_of_two(e + SUM_BITS as i32 - ONE_BITS as i32);
+        match self.term.layout() {
+            DensityLayout::Residual { columns, .. } => {
+                vec![0.5 * unit(self.exponents[columns - 1] + 2 * values[0])]
+            }
+            DensityLayout::Energy { quadratic, load, .. } => {
+                let of_symbol = |(c, &e): (usize, &i32)| {
+                    let load = load[c].map_or(0.0, |column| unit(self.exponents[column] + e));
+                    [0.5 * unit(self.exponents[quadratic[c]] + 2 * e), -load]
+                };
+                values.iter().enumerate().flat_map(of_symbol).collect()
+            }
+        }
+    }
+}
