@@ -312,7 +312,7 @@ impl<'a> Builder<'a> {
             }
         }
         let choices = (&settings, &dictionary, &quadrature);
-        quadrature.curvature = self.curvature(file, choices, (&terms, &penalties))?;
+        quadrature.curvature = self.curvature(file, choices, (&terms, &penalties), overrides)?;
         self.warn_of_jumps(terms.first(), &quadrature.rule);
         let kernel = self.kernel(file, &terms, &penalties, &data)?;
         if !settings.guard {

@@ -2,7 +2,7 @@
 
 use super::build::{Builder, Built, MAX_COUNT, potential_of};
 use super::file::{File, Formulation};
-use super::settings::{Quadrature, Settings};
+use super::settings::{Overrides, Quadrature, Settings};
 use super::source::optional_count;
 use super::{Algorithm, PenaltySpec};
 use crate::candidates::{Dictionary, DirectionKind};
@@ -27,6 +27,7 @@ impl Builder<'_> {
         file: &File,
         (settings, dictionary, quadrature): (&Settings, &Dictionary, &Quadrature),
         (terms, penalties): (&[TermSpec], &[PenaltySpec]),
+        overrides: &Overrides,
     ) -> Built<Option<usize>> {
         const KEY: &str = "quadrature.curvature";
         let given = &file.quadrature.curvature;
@@ -58,6 +59,8 @@ impl Builder<'_> {
             return match asked.cmp(&all) {
                 std::cmp::Ordering::Less => Ok(Some(asked)),
                 std::cmp::Ordering::Equal => Ok(None),
+                // A flag that asks for fewer of all does not mean it.
+                std::cmp::Ordering::Greater if overrides.cells.or(overrides.points).is_some() => Ok(None),
                 std::cmp::Ordering::Greater => {
                     let message =
                         format!("there are only {all}: `curvature` is the part of them for inner products");
