@@ -90,7 +90,7 @@ impl Cholesky {
         &self,
         activation: Activation,
         neurons: &[Neuron],
-        gradient: &dyn Fn(&Network) -> Result<Box<dyn Rho + 'r>, SolveError>,
+        gradient: impl Fn(&Network) -> Result<Box<dyn Rho + 'r>, SolveError>,
     ) -> Result<Vec<f64>, SolveError> {
         let mut coefficients = self.triangle.coefficients();
         let Some(first) = neurons.first().filter(|_| self.smallest_pivot < DELICATE_PIVOT) else {

@@ -179,7 +179,7 @@ impl<'a> Projection<'a> {
         match &self.way {
             Way::Cholesky(cholesky) => {
                 let gradient = |u: &Network| self.gradient(u);
-                cholesky.polished_coefficients(self.sums.activation(), neurons, &gradient)
+                cholesky.polished_coefficients(self.sums.activation(), neurons, gradient)
             }
             Way::Orthogonal(orthogonal, _) => Ok(orthogonal.coefficients()),
             Way::Newton(newton) => Ok(newton.coefficients()),

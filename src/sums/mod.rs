@@ -132,16 +132,18 @@ pub trait Slopes {
     fn slopes_at(&self, neurons: &[Neuron]) -> Result<Vec<LocalScore>, SolveError>;
 }
 
+/// From a neuron's inner products with the chosen ones and, last, with itself: ‖P⊥g‖² and the coefficients of the
+/// chosen ones in P⊥g.
+pub type Projector<'p> = dyn Fn(&[f64]) -> (f64, Vec<f64>) + 'p;
+
 /// ‖P⊥g‖² as a function of (ω, b), P⊥ the projection off the span of some neurons.
 pub trait Remainders {
-    /// ‖P⊥g‖² of each neuron of a list, with *half* its derivatives, ⟨∇²L P⊥g, dg⟩. `project` gets g's inner products
-    /// with the chosen neurons and, last, with itself, and returns ‖P⊥g‖² and the coefficients of the chosen ones in
-    /// P⊥g.
+    /// ‖P⊥g‖² of each neuron of a list, with *half* its derivatives, ⟨∇²L P⊥g, dg⟩.
     fn remainders_at(
         &self,
         chosen: &[Neuron],
         list: &[Neuron],
-        project: &dyn Fn(&[f64]) -> (f64, Vec<f64>),
+        project: &Projector,
     ) -> Result<Vec<LocalScore>, SolveError>;
 }
 

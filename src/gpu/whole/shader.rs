@@ -142,7 +142,7 @@ impl WholeShader {
 }
 
 /// What `runs.wgsl` does with an entry, written out for a term: software adapters keep arrays that are indexed in loops
-/// in memory, which costs them a factor of ten.
+/// in memory, and this was some four times slower.
 fn line_terms(term: &WholeTerm) -> String {
     let power = term.power;
     let all =

@@ -6,7 +6,7 @@ use crate::error::SolveError;
 use crate::loss::{Profile, Term, TermTile};
 use crate::network::Neuron;
 use crate::ridge::{LocalScore, add_local_sums, blocks, direct, local_width, project};
-use crate::sums::Remainders;
+use crate::sums::{Projector, Remainders};
 use crate::symbol::Symbol;
 use crate::vector::{add_scaled, dot, multiply};
 use std::ops::Range;
@@ -111,7 +111,7 @@ impl Remainders for CpuSums {
         &self,
         chosen: &[Neuron],
         list: &[Neuron],
-        project: &dyn Fn(&[f64]) -> (f64, Vec<f64>),
+        project: &Projector,
     ) -> Result<Vec<LocalScore>, SolveError> {
         let layout = Layout::new(self, chosen, list);
         // Σ w π π of each profile, listed neuron, and chosen neuron or itself.
@@ -189,7 +189,7 @@ impl CpuSums {
                 self.add_products((term, tile), places, (chosen, list), sums);
                 Ok(())
             },
-            add_all,
+            |total, sums| add_all(total, sums),
         )
     }
 
@@ -343,6 +343,6 @@ impl CpuSums {
     }
 }
 
-fn add_all(total: &mut Vec<f64>, sums: Vec<f64>) {
+fn add_all(total: &mut [f64], sums: Vec<f64>) {
     total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
 }

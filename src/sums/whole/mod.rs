@@ -134,7 +134,7 @@ impl WholeSums {
     }
 
     /// A functional that the host computed; where its columns are not to be had, as the host has it.
-    fn from_host<'a>(&'a self, host: super::CpuRho<'a>) -> Result<Box<dyn Rho + 'a>, SolveError> {
+    fn taken_from_host<'a>(&'a self, host: super::CpuRho<'a>) -> Result<Box<dyn Rho + 'a>, SolveError> {
         Ok(match host.columns()? {
             Some(columns) => self.rho(Functional::of_columns(columns)),
             None => Box::new(host),
@@ -201,11 +201,11 @@ impl CurvatureRoot for WholeSums {
 
 impl PointValues for WholeSums {
     fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
-        self.from_host(self.cpu()?.rho_from_values(values_of_u, true)?)
+        self.taken_from_host(self.cpu()?.rho_from_values(values_of_u, true)?)
     }
 
     fn curvature_from<'a>(&'a self, values_of_v: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
-        self.from_host(self.cpu()?.rho_from_values(values_of_v, false)?)
+        self.taken_from_host(self.cpu()?.rho_from_values(values_of_v, false)?)
     }
 }
 
@@ -220,14 +220,14 @@ struct WholeField<'a> {
 impl<'a> Field<'a> for WholeField<'a> {
     fn gradient(&self) -> Result<Box<dyn Rho + 'a>, SolveError> {
         match &self.host {
-            Some(host) => self.sums.from_host(host.gradient_rho()?),
+            Some(host) => self.sums.taken_from_host(host.gradient_rho()?),
             None => Ok(self.sums.rho(Functional::of_network(self.u.clone(), true))),
         }
     }
 
     fn curvature(&self, v: &Network) -> Result<Box<dyn Rho + 'a>, SolveError> {
         match &self.host {
-            Some(host) => self.sums.from_host(host.curvature_rho(v)?),
+            Some(host) => self.sums.taken_from_host(host.curvature_rho(v)?),
             None => Ok(self.sums.rho(Functional::of_network(v.clone(), false))),
         }
     }

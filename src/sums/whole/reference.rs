@@ -15,12 +15,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// So many functionals are kept.
 const KEPT: usize = 4;
 
+/// The runs of a term's lines, where they were needed.
+type SortedLines = Vec<Option<Arc<LineRuns>>>;
+
 /// [`Engine`] on the CPU.
 pub struct Reference {
     terms: Arc<Vec<WholeTerm>>,
     kept: Mutex<Vec<(u64, Arc<Vec<Channels>>)>>,
     /// The runs used last, line after line, for each term.
-    sorted: Mutex<Option<(u64, Vec<Vec<Option<Arc<LineRuns>>>>)>>,
+    sorted: Mutex<Option<(u64, Vec<SortedLines>)>>,
 }
 
 /// The channels of a term, moved up as far as they go.

@@ -22,6 +22,9 @@ pub(super) struct WholeRho<'a> {
     pub(super) functional: Functional,
 }
 
+/// What one stands for in a neuron's argument, and the argument; nothing where the neuron vanishes.
+type Argument = Option<(f64, Vec<i64>)>;
+
 /// A neuron of a list that lies on a knot: its place in the list, its knot and its sign.
 type OnKnot = (usize, usize, f64);
 
@@ -172,7 +175,7 @@ impl WholeRho<'_> {
                 .map(|neuron| term.frame().argument(neuron))
                 .collect()
         };
-        let arguments: Vec<Vec<Option<(f64, Vec<i64>)>>> = self.sums.terms.iter().map(arguments).collect();
+        let arguments: Vec<Vec<Argument>> = self.sums.terms.iter().map(arguments).collect();
         let lists: Vec<NeuronList> = arguments
             .iter()
             .map(|arguments| NeuronList {
