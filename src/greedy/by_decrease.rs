@@ -8,6 +8,8 @@ use crate::candidates::{Grid, Resolution};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::refine::ascend;
+use crate::sums::Sums;
+use crate::vector::dot;
 use std::time::Instant;
 
 /// The gradient is taken on all points when there are so many new neurons, or this part of what there was.
@@ -19,8 +21,9 @@ const CORRECTIONS: usize = 4;
 const CORRECTED: f64 = 1e-3;
 
 /// What was known when the gradient was last taken on all points.
-#[derive(Debug, Default)]
-pub(super) struct Anchored {
+pub(super) struct Anchored<'a> {
+    /// Other points than those of the inner products, to confirm norms.
+    others: &'a dyn Sums,
     /// How many neurons there were.
     neurons: usize,
     /// What had been taken off the loss.
@@ -31,7 +34,47 @@ pub(super) struct Anchored {
     warned: bool,
 }
 
+impl<'a> Anchored<'a> {
+    pub(super) fn new(others: &'a dyn Sums) -> Self {
+        Self {
+            others,
+            neurons: 0,
+            fallen: 0.0,
+            before: 0.0,
+            warned: false,
+        }
+    }
+}
+
 impl Run<'_> {
+    /// Whether other points agree on the norm of what the newest neuron adds: refinement finds neurons whose new part
+    /// the few points for inner products do not see.
+    pub(super) fn confirms_newest(&self) -> Result<bool, SolveError> {
+        let (Some(anchored), Some(coefficients)) = (&self.anchored, self.projection.newest_coefficients())
+        else {
+            return Ok(true);
+        };
+        let zero = Network::zero(self.network.activation, self.network.dimension);
+        let q = Network {
+            neurons: self.network.neurons.clone(),
+            coefficients,
+            ..zero.clone()
+        };
+        let scores = anchored
+            .others
+            .at(&zero)?
+            .curvature(&q)?
+            .list_scores(&q.neurons)?;
+        Ok(is_known(1.0, dot(&scores, &q.coefficients)))
+    }
+
+    /// Points that have a second opinion on norms: more of them than the inner products have, where those have few.
+    fn second_opinion(&self) -> Option<&dyn Sums> {
+        let all = self.anchored.as_ref().map(|_| self.training);
+        let others = [self.guard.validation(), all].into_iter().flatten();
+        others.min_by_key(|sums| sums.points())
+    }
+
     /// Whether there are neurons enough for the gradient to be taken afresh.
     fn is_due(&self) -> bool {
         let neurons = self.network.len();
@@ -121,12 +164,12 @@ impl Run<'_> {
 
     /// Whether the points know the neuron's norm.
     fn knows(&self, neuron: &Neuron) -> Result<bool, SolveError> {
-        let Some(validation) = self.guard.validation() else {
+        let Some(others) = self.second_opinion() else {
             return Ok(true);
         };
         let itself = std::slice::from_ref(neuron);
         let square = self.curvature.gram_column(neuron, itself)?[0];
-        Ok(is_known(square, validation.gram_column(neuron, itself)?[0]))
+        Ok(is_known(square, others.gram_column(neuron, itself)?[0]))
     }
 
     /// Brings what is known of the candidates up to the neurons there are.
@@ -134,11 +177,8 @@ impl Run<'_> {
         if self.board.is_none() {
             let zero = Network::zero(self.network.activation, self.network.dimension);
             let gradient = self.projection.gradient(&zero)?;
-            // A second opinion on the norms of all candidates: the cheaper one.
-            let anchored = self.anchored.as_ref().map(|_| self.training);
-            let others = [self.guard.validation(), anchored].into_iter().flatten();
-            let second = others.min_by_key(|sums| sums.points());
-            self.board = Some(Board::new(self.curvature, second, grid, (&zero, &*gradient))?);
+            let board = Board::new(self.curvature, self.second_opinion(), grid, (&zero, &*gradient))?;
+            self.board = Some(board);
         }
         let Some(board) = &mut self.board else {
             return Ok(());

@@ -46,8 +46,9 @@ pub struct Losses<'a> {
     /// The loss that is minimised.
     pub training: &'a dyn Sums,
     /// The same loss on fewer points, for the inner products of neurons: then the orthogonal algorithm takes only
-    /// the gradient on all of them, and that only now and then ([`Anchor`](crate::projection::Anchor)).
-    pub curvature: Option<&'a dyn Sums>,
+    /// the gradient on all of them, and that only now and then ([`Anchor`](crate::projection::Anchor)). And on as
+    /// many others, which confirm the norms.
+    pub curvature: Option<(&'a dyn Sums, &'a dyn Sums)>,
     /// The same loss on fewer points, which finds the candidates worth a closer look of the relaxed algorithm.
     pub scout: Option<&'a dyn Sums>,
     /// Independent points: for the guard, or to report the loss there.

@@ -172,7 +172,7 @@ pub(super) struct Run<'a> {
     /// Under which inner product, where the loss is not quadratic.
     pub(super) metric: Option<Metric>,
     /// What was known at the last anchor, where gradients are taken on more points than inner products.
-    pub(super) anchored: Option<Anchored>,
+    pub(super) anchored: Option<Anchored<'a>>,
     state: State,
     /// Neurons that are chosen already or depend on those chosen.
     closed: HashSet<Vec<u64>>,
@@ -193,7 +193,7 @@ impl<'a> Run<'a> {
         let Losses {
             training, validation, ..
         } = losses;
-        let curvature = losses.curvature.unwrap_or(training);
+        let curvature = losses.curvature.map_or(training, |(few, _)| few);
         let network = Network::zero(training.activation(), params.center.len());
         let loss_of_zero = training.risk(&network)?;
         let guard = Guard::new(validation, &network, params.start.and_then(|start| start.guard))?;
@@ -217,7 +217,7 @@ impl<'a> Run<'a> {
         Ok(Self {
             training,
             curvature,
-            anchored: losses.curvature.map(|_| Anchored::default()),
+            anchored: losses.curvature.map(|(_, others)| Anchored::new(others)),
             guard,
             params,
             network,
@@ -340,7 +340,7 @@ impl<'a> Run<'a> {
         let due = n == self.params.neurons || (self.params.reported)(n);
         let explained = self.fallen();
         let gram = |v: &[f64]| self.projection.times_gram(v).unwrap_or_default();
-        if self.guard.foresees_a_rise(&self.network, &self.before, gram)? {
+        if !self.confirms_newest()? || self.guard.foresees_a_rise(&self.network, &self.before, gram)? {
             self.take_back();
             self.refused += 1;
             return Ok(Acceptance::Refused);

@@ -36,7 +36,7 @@ impl Data {
     /// Its term of the loss.
     pub(super) fn term(&self, graph: &mut Graph, purpose: Purpose) -> TermSpec {
         let listed = match purpose {
-            Purpose::Training | Purpose::Curvature => &self.training,
+            Purpose::Training | Purpose::Curvature | Purpose::Confirmation => &self.training,
             Purpose::Validation | Purpose::Errors => &self.validation,
         };
         let one = graph.number(1.0);

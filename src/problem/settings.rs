@@ -65,6 +65,8 @@ pub enum Purpose {
     Training,
     /// The inner products of neurons, where they need fewer points.
     Curvature,
+    /// As many other points, which must confirm the norm of what a neuron adds.
+    Confirmation,
     /// The guard against overfitting the quadrature.
     Validation,
     /// Errors against the exact solution.
@@ -96,6 +98,10 @@ impl Quadrature {
                     cells: self.curvature.unwrap_or(cells),
                     order,
                 },
+                Purpose::Confirmation => Rule::Gauss {
+                    cells: self.curvature.unwrap_or(cells),
+                    order: order + 1,
+                },
                 // Nothing is aligned to the parts of a mesh's cells: other parts are blind to nothing, and the same parts
                 // with more nodes have been overfitted together.
                 Purpose::Validation if matches!(domain, Domain::Mesh(_)) => Rule::Gauss {
@@ -121,7 +127,7 @@ impl Quadrature {
                 let points = self.count(points, region, purpose);
                 let shift = match purpose {
                     Purpose::Training | Purpose::Curvature => None,
-                    Purpose::Validation => Some(VALIDATION_SEED),
+                    Purpose::Validation | Purpose::Confirmation => Some(VALIDATION_SEED),
                     Purpose::Errors => Some(ERROR_SEED),
                 };
                 Rule::Halton { points, shift }
@@ -130,7 +136,7 @@ impl Quadrature {
                 points: self.count(points, region, purpose).next_power_of_two(),
                 shift: match purpose {
                     Purpose::Training | Purpose::Curvature => shift,
-                    Purpose::Validation => shift ^ VALIDATION_SEED,
+                    Purpose::Validation | Purpose::Confirmation => shift ^ VALIDATION_SEED,
                     Purpose::Errors => shift ^ ERROR_SEED,
                 },
             },
@@ -142,7 +148,7 @@ impl Quadrature {
                     points: self.count(points, region, purpose),
                     seed: match purpose {
                         Purpose::Training | Purpose::Curvature => seed,
-                        Purpose::Validation => seed ^ VALIDATION_SEED,
+                        Purpose::Validation | Purpose::Confirmation => seed ^ VALIDATION_SEED,
                         Purpose::Errors => seed ^ ERROR_SEED,
                     },
                 },
@@ -161,9 +167,11 @@ impl Quadrature {
             (Region::Boundary(_) | Region::Pairs(_), Purpose::Errors) => error_points(self.boundary_points),
             (Region::Interior, Purpose::Validation) => points.min(MANY_POINTS.max(points / 16)),
             (Region::Interior, Purpose::Training) => points,
-            (Region::Interior, Purpose::Curvature) => self.curvature.unwrap_or(points),
+            (Region::Interior, Purpose::Curvature | Purpose::Confirmation) => {
+                self.curvature.unwrap_or(points)
+            }
             // As much fewer as inside.
-            (Region::Boundary(_) | Region::Pairs(_), Purpose::Curvature) => {
+            (Region::Boundary(_) | Region::Pairs(_), Purpose::Curvature | Purpose::Confirmation) => {
                 let part = self.curvature.map_or(1.0, |fewer| fewer as f64 / points as f64);
                 ((self.boundary_points as f64 * part) as usize).max(1)
             }

@@ -195,6 +195,14 @@ impl<'a> Projection<'a> {
         }
     }
 
+    /// The coefficients of q, the normalised part of the last neuron that is new, where the Gram matrix is factored.
+    pub fn newest_coefficients(&self) -> Option<Vec<f64>> {
+        match &self.way {
+            Way::Cholesky(cholesky) => Some(cholesky.newest()?.0),
+            Way::Orthogonal(..) | Way::Newton(_) => None,
+        }
+    }
+
     /// What the last of these neurons, which are those added, brought; nothing where there is none or the loss
     /// is not quadratic.
     pub fn newest(&self, neurons: &[Neuron]) -> Result<Option<Newest<'a>>, SolveError> {

@@ -327,18 +327,18 @@ pub(super) fn scout(
     sums(&fewer, Purpose::Training, gpu, options, &mut unobserved).map(Some)
 }
 
-/// The loss on the points for inner products, where they are other ones.
+/// The loss on the points for inner products, and on those that confirm them, where they are other ones than all.
 pub(super) fn curvature(
     problem: &Problem,
     gpu: Option<&Arc<Gpu>>,
     options: &RunOptions,
-) -> Result<Option<Box<dyn Sums>>, SolveError> {
-    // Multipliers move the load, which both sets of points would have to follow.
-    if problem.quadrature.curvature.is_none() || problem.has_multipliers() {
+) -> Result<Option<[Box<dyn Sums>; 2]>, SolveError> {
+    if problem.quadrature.curvature.is_none() {
         return Ok(None);
     }
     let mut unobserved = |_: &Event| ControlFlow::Continue(());
-    sums(problem, Purpose::Curvature, gpu, options, &mut unobserved).map(Some)
+    let mut on = |purpose| sums(problem, purpose, gpu, options, &mut unobserved);
+    Ok(Some([on(Purpose::Curvature)?, on(Purpose::Confirmation)?]))
 }
 
 /// The problem on the points that the scout has, where there is one.

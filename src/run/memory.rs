@@ -43,7 +43,10 @@ impl Memory {
         let mut channels = training.channels;
         if problem.quadrature.curvature.is_some() {
             let curvature = Set::new(problem, Purpose::Curvature)?;
-            points = points.saturating_add(curvature.points);
+            let others = Set::new(problem, Purpose::Confirmation)?;
+            points = points
+                .saturating_add(curvature.points)
+                .saturating_add(others.points);
             channels = channels.saturating_add(curvature.channels);
             // The gradient at the anchor on the validation points, where the guard is.
             if problem.settings.guard {

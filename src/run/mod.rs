@@ -161,7 +161,7 @@ pub fn run(
         problem,
         Losses {
             training: &*training,
-            curvature: curvature.as_deref(),
+            curvature: curvature.as_ref().map(|[few, others]| (&**few, &**others)),
             validation: validation.as_deref(),
             scout: scout.as_deref(),
         },
