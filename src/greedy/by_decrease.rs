@@ -13,7 +13,7 @@ use crate::vector::dot;
 use std::time::Instant;
 
 /// The gradient is taken on all points when there are so many new neurons, or this part of what there was.
-const ANCHORED_EVERY: usize = 16;
+pub(crate) const ANCHORED_EVERY: usize = 16;
 const ANCHORED_PART: usize = 4;
 /// Corrections at an anchor, each with a gradient on all points, at most …
 const CORRECTIONS: usize = 4;

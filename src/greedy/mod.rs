@@ -8,6 +8,7 @@ mod orthogonal;
 mod relaxed;
 mod selection;
 
+pub(crate) use by_decrease::ANCHORED_EVERY;
 pub(crate) use decrease::REFRESH;
 pub use guard::GuardState;
 pub(crate) use orthogonal::orthogonalises;

@@ -15,8 +15,11 @@ use toml::Spanned;
 /// Below this many cells across, or points, there is nothing to save.
 const MANY_CELLS: usize = 96;
 const MANY_POINTS: usize = 1 << 16;
-/// The part of the points that is left, on a line (Gauss) of up to two dimensions and above, and of a sequence.
+/// The part of the cells on a line that is left, in two dimensions and above, and how many at most: more have only
+/// cost time.
 const CELLS_PART: [usize; 2] = [4, 2];
+const MOST_CELLS: [usize; 2] = [100, 16];
+/// The part of the points of a sequence that is left.
 const POINTS_PART: usize = 8;
 
 impl Builder<'_> {
@@ -81,8 +84,9 @@ impl Builder<'_> {
         Ok(match quadrature.rule {
             _ if !pays || self.dimension == 1 => None,
             Rule::Gauss { cells, .. } => {
-                let part = CELLS_PART[usize::from(self.dimension > 2)];
-                (cells * part / 2 >= MANY_CELLS).then_some(cells / part)
+                let above = usize::from(self.dimension > 2);
+                let few = (cells / CELLS_PART[above]).min(MOST_CELLS[above]);
+                (cells * CELLS_PART[above] / 2 >= MANY_CELLS).then_some(few)
             }
             _ => (all >= MANY_POINTS).then_some(all / POINTS_PART),
         })

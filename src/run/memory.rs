@@ -4,7 +4,7 @@ use super::losses::{scouted, table_axes};
 use super::resources::sample_of_grid;
 use crate::candidates::Candidates;
 use crate::error::SolveError;
-use crate::greedy::{REFRESH, Selection, orthogonalises};
+use crate::greedy::{ANCHORED_EVERY, REFRESH, Selection, orthogonalises};
 use crate::loss::{Loss, Term};
 use crate::problem::{Algorithm, Problem, Purpose};
 use crate::ridge::Plan;
@@ -48,8 +48,8 @@ impl Memory {
                 .saturating_add(curvature.points)
                 .saturating_add(others.points);
             channels = channels.saturating_add(curvature.channels);
-            // The gradient at the anchor on the validation points, where the guard is.
-            if problem.settings.guard {
+            // The gradient at the first anchor on the validation points, where the guard is.
+            if problem.settings.guard && problem.settings.neurons > ANCHORED_EVERY {
                 channels = channels.saturating_add(Set::new(problem, Purpose::Validation)?.channels / 2);
             }
         }
