@@ -351,3 +351,70 @@ fn damaged_meshes_do_no_harm() {
     }
     assert!(refused > 500, "{refused}");
 }
+
+/// Pieces that do not touch are told, and refused where one of them would be left free.
+#[test]
+fn a_domain_in_pieces_is_held_in_each() {
+    let apart = "shape = \"union\"\nparts = [{lower=[0,0],upper=[1,1]},{lower=[2,0],upper=[3,1]},{lower=[1,1],upper=[2,2]}]";
+    let read = |domain: &str, reaction: u8, boundary: &str| {
+        let text = format!(
+            "name = \"d\"\n[domain]\n{domain}\n[equation]\nreaction = {reaction}\nexact = \"x*y\"\n{boundary}\n[dictionary]\n\
+             activation = \"relu^2\"\n[quadrature]\nrule = \"gauss\"\ncells = 10\n[solver]\nneurons = 2\n"
+        );
+        Problem::from_toml(&text, "tests/data/problem.toml", &Overrides::default())
+            .map_err(|error| error.to_string())
+    };
+    let held = "[[boundary]]\ncondition = \"dirichlet\"\nfaces = [\"x-\"]";
+    for boundary in ["", held] {
+        let problem = read(apart, 1, boundary).unwrap();
+        // Corners are not enough to touch.
+        assert!(problem.domain.in_words().contains("3 pieces that do not touch"));
+    }
+    let refused = read(apart, 0, "").unwrap_err();
+    assert!(
+        refused.contains("3 pieces") && refused.contains("a constant"),
+        "{refused}"
+    );
+    assert!(read(apart, 0, held).is_ok());
+    // One domain, with a constant that the run fixes.
+    let joined = apart.replace("lower=[1,1],upper=[2,2]", "lower=[1,0],upper=[2,1]");
+    assert!(read(&joined, 0, "").is_ok());
+    // Two triangles, of which one is held only.
+    let mesh = |second: &str| {
+        let text = format!(
+            "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$PhysicalNames\n1\n1 1 \"held\"\n$EndPhysicalNames\n$Nodes\n6\n1 0 0 0\n2 1 0 0\n\
+             3 0 1 0\n4 3 0 0\n5 4 0 0\n6 3 1 0\n$EndNodes\n$Elements\n3\n1 2 2 2 1 1 2 3\n2 2 2 2 1 {second}\n3 1 2 1 1 1 2\n$EndElements\n"
+        );
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("two.msh");
+        std::fs::write(&path, text).unwrap();
+        let domain = format!("shape = \"mesh\"\nfile = {:?}", path.to_str().unwrap());
+        let held = "[[boundary]]\ncondition = \"dirichlet\"\nfaces = [\"held\"]";
+        (read(&domain, 0, held), read(&domain, 1, held))
+    };
+    let (without, with) = mesh("4 5 6");
+    let refused = without.unwrap_err();
+    assert!(refused.contains("2 pieces"), "{refused}");
+    assert!(
+        with.unwrap()
+            .domain
+            .in_words()
+            .contains("2 pieces that do not touch")
+    );
+    assert!(mesh("2 5 3").0.is_ok());
+}
+
+/// The problems behind the table of results are read without a complaint.
+#[test]
+fn the_problems_of_the_results_are_read() {
+    let mut count = 0;
+    for entry in std::fs::read_dir("configs/domains").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let problem = Problem::from_path(&path, &Overrides::default()).unwrap();
+            assert_eq!(problem.warnings, Vec::<String>::new(), "{}", path.display());
+            count += 1;
+        }
+    }
+    assert_eq!(count, 11);
+}

@@ -9,8 +9,8 @@ use greedy_pde::error::SolveError;
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::sums::{
-    Accuracy, CpuOptions, CpuSums, CurvatureRoot, Field, MomentTables, PassOptions, PointValues, Remainders,
-    Rho, Scores, Slopes, Sums, SumsReport, TableSums, WholeSums,
+    Accuracy, CpuOptions, CpuSums, CurvatureRoot, Field, HeldSums, MomentTables, PassOptions, PointValues,
+    Remainders, Rho, Scores, Slopes, Sums, SumsReport, TableSums, WholeSums,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -59,6 +59,60 @@ fn whole_numbers_obey_the_laws() {
         let loss = problem.loss(8, Purpose::Training).unwrap();
         let sums = WholeSums::on_the_cpu(loss, &problem.domain, activation, CpuOptions::default()).unwrap();
         check_laws(&sums, &u, &grid);
+    }
+}
+
+/// With conditions held by multipliers, those of values and of periods;
+/// before λ was changed and after it was, twice, with fewer neurons at first.
+#[test]
+fn held_conditions_obey_the_laws() {
+    let value = "[boundary]\ncondition = \"dirichlet\"";
+    let period = "[boundary]\ncondition = \"periodic\"\nfaces = [\"x[1]-\", \"x[1]+\"]";
+    let residual = "formulation = \"residual\"\noperator = \"-laplacian(u) + 3*u\"";
+    let energy = "diffusion = \"1 + x[1]^2\"\nreaction = \"2 + x[1]\"";
+    for (dimension, equation, boundary, activation) in [
+        (1, energy, value, "relu^2"),
+        (2, energy, value, "relu^2"),
+        (2, energy, period, "relu^3"),
+        (2, energy, value, "tanh"),
+        (2, "order = 4\nreaction = \"1\"", period, "relu^3"),
+        (2, residual, period, "relu^3"),
+    ] {
+        let text = format!(
+            "name = \"held\"\n[domain]\ndimension = {dimension}\nlower = -1.0\nupper = 1.0\n[equation]\n{equation}\n\
+             exact = \"exp(x[1]) + sum(i, cos(2*x[i]))\"\n{boundary}\n[dictionary]\nactivation = \"{activation}\"\n\
+             [quadrature]\nrule = \"monte_carlo\"\npoints = 4000\nboundary_points = 300\n[solver]\nneurons = 8\n"
+        );
+        let problem = Problem::from_toml(&text, "held", &Overrides::default()).unwrap();
+        let activation = problem.dictionary.activation;
+        let held = problem.held_loss(Purpose::Training).unwrap().unwrap();
+        let at_zero = held.completion().unwrap();
+        let held = CpuSums::new(held, activation, CpuOptions::default()).unwrap();
+        let loss = Box::new(cpu(&problem, 1 << 30));
+        let with_multiplier = problem.has_multipliers();
+        assert_eq!(with_multiplier, equation != residual);
+        let sums = HeldSums::new(loss, (Box::new(held), at_zero), with_multiplier, dimension);
+        let (u, grid) = (network(activation, dimension), grid(activation, dimension));
+        check_laws(&sums, &u, &grid);
+        let Some(multipliers) = sums.multipliers() else {
+            continue;
+        };
+        let before = sums.gradient(&u).unwrap().list_scores(&u.neurons).unwrap();
+        let risk = sums.risk(&u).unwrap();
+        let first = Network {
+            neurons: u.neurons[..10].to_vec(),
+            coefficients: u.coefficients[..10].iter().map(|a| 0.5 * a).collect(),
+            ..u.clone()
+        };
+        multipliers.update(&first);
+        multipliers.update(&u);
+        let changed = sums.gradient(&u).unwrap().list_scores(&u.neurons).unwrap();
+        assert_ne!(before, changed);
+        check_laws(&sums, &u, &grid);
+        multipliers.reset();
+        let again = sums.gradient(&u).unwrap().list_scores(&u.neurons).unwrap();
+        assert_eq!(before, again);
+        assert_eq!(risk, sums.risk(&u).unwrap());
     }
 }
 

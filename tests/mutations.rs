@@ -3,6 +3,7 @@
 mod common;
 
 use common::{greedy_pde, stderr, write};
+use greedy_pde::domain::{Mesh, read_gmsh};
 use greedy_pde::expression::parse;
 use greedy_pde::points::philox_uniforms;
 use greedy_pde::problem::{Overrides, Problem, Purpose};
@@ -176,15 +177,28 @@ proptest! {
     }
 }
 
+/// As a fuzzer does: a mesh that has an inside and a boundary, or a message.
+fn read_mesh(bytes: &[u8]) {
+    for dimension in [2, 3] {
+        match read_gmsh(bytes, dimension).and_then(|raw| Mesh::new(dimension, raw)) {
+            Ok(mesh) => {
+                assert!(!mesh.faces().is_empty() && mesh.volumes().iter().all(|volume| *volume > 0.0))
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
 #[test]
 fn what_the_fuzzers_began_with_passes() {
     let mut count = 0;
-    for target in ["problem_file", "expression"] {
+    for target in ["problem_file", "expression", "mesh_file"] {
         for entry in std::fs::read_dir(format!("fuzz/corpus/{target}")).unwrap() {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap();
             let text = String::from_utf8_lossy(&bytes);
             match target {
                 "expression" => drop(parse(&text)),
+                "mesh_file" => read_mesh(&bytes),
                 _ => drop(read(&text)),
             }
             count += 1;

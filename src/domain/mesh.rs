@@ -3,7 +3,7 @@
 use super::DomainError;
 use super::element::{Element, Place, difference, dot};
 use super::locate::Locator;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A cell below this part of the mean volume has none.
 const NO_VOLUME: f64 = 1e-12;
@@ -160,6 +160,75 @@ impl Mesh {
     /// Whether a point is in a cell, to rounding.
     pub fn contains(&self, point: &[f64]) -> bool {
         self.locator.finds(&self.nodes, &self.cells, point)
+    }
+
+    /// The cells by the pieces of the domain they are in: within a piece one can go from cell to cell through shared facets.
+    pub fn pieces_apart(&self) -> Vec<Vec<usize>> {
+        // Each cell points to one of its piece; the last in the chain stands for all.
+        fn last(next: &mut [usize], mut cell: usize) -> usize {
+            while next[cell] != cell {
+                next[cell] = next[next[cell]];
+                cell = next[cell];
+            }
+            cell
+        }
+        let mut next: Vec<usize> = (0..self.cells.len()).collect();
+        let mut seen: HashMap<Vec<u32>, usize> = HashMap::new();
+        for (index, cell) in self.cells.iter().enumerate() {
+            for facet in cell.facets() {
+                if let Some(other) = seen.insert(key(&facet), index) {
+                    let (a, b) = (last(&mut next, index), last(&mut next, other));
+                    next[a] = b;
+                }
+            }
+        }
+        let mut pieces: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for cell in 0..self.cells.len() {
+            let piece = last(&mut next, cell);
+            pieces.entry(piece).or_default().push(cell);
+        }
+        pieces.into_values().collect()
+    }
+
+    /// Some of the cells as a mesh of their own. Its faces are those of this one, in the same order; some may be empty.
+    pub fn only(&self, cells: &[usize]) -> Result<Self, DomainError> {
+        let cells: Vec<Element> = cells.iter().map(|&cell| self.cells[cell]).collect();
+        let known: HashSet<Vec<u32>> = cells
+            .iter()
+            .flat_map(Element::facets)
+            .map(|facet| key(&facet))
+            .collect();
+        let mut named = Vec::new();
+        for face in &self.faces {
+            let facets = face.facets.iter().filter(|facet| known.contains(&key(facet)));
+            named.extend(facets.map(|facet| (face.name.clone(), *facet)));
+        }
+        let mut only = Self::new(
+            self.dimension,
+            RawMesh {
+                nodes: self.nodes.clone(),
+                cells,
+                named,
+                what: self.what.clone(),
+            },
+        )?;
+        let mut faces = std::mem::take(&mut only.faces);
+        only.faces = self
+            .faces
+            .iter()
+            .map(
+                |face| match faces.iter().position(|other| other.name == face.name) {
+                    Some(at) => faces.swap_remove(at),
+                    None => MeshFace {
+                        name: face.name.clone(),
+                        facets: Vec::new(),
+                        areas: Vec::new(),
+                        inner: Vec::new(),
+                    },
+                },
+            )
+            .collect();
+        Ok(only)
     }
 
     /// Some point inside.

@@ -372,6 +372,48 @@ impl Domain {
         }
     }
 
+    /// How many pieces it has that do not touch each other; a formula is taken to make one.
+    pub fn pieces_apart(&self) -> usize {
+        match self {
+            Domain::Union(union) => union.pieces_apart().len(),
+            Domain::Mesh(mesh) => mesh.pieces_apart().len(),
+            Domain::Box { .. } | Domain::Ball { .. } | Domain::Inside(_) => 1,
+        }
+    }
+
+    /// At most so many of the pieces, each as a domain with the same faces; none if there is one piece only.
+    pub fn pieces(&self, at_most: usize) -> Vec<Domain> {
+        let several = |mut pieces: Vec<Vec<usize>>| match pieces.len() {
+            1 => Vec::new(),
+            _ => {
+                pieces.truncate(at_most);
+                pieces
+            }
+        };
+        match self {
+            Domain::Union(union) => {
+                let parts = |piece: &Vec<usize>| piece.iter().map(|&i| union.parts()[i].clone()).collect();
+                let pieces = several(union.pieces_apart());
+                let unions = pieces.iter().filter_map(|piece| Union::new(parts(piece)).ok());
+                unions.map(|union| Domain::Union(Arc::new(union))).collect()
+            }
+            Domain::Mesh(mesh) => {
+                let pieces = several(mesh.pieces_apart());
+                let meshes = pieces.iter().filter_map(|piece| mesh.only(piece).ok());
+                meshes.map(|mesh| Domain::Mesh(Arc::new(mesh))).collect()
+            }
+            Domain::Box { .. } | Domain::Ball { .. } | Domain::Inside(_) => Vec::new(),
+        }
+    }
+
+    /// A note for a domain in pieces.
+    fn apart_in_words(&self) -> String {
+        match self.pieces_apart() {
+            1 => String::new(),
+            count => format!(", in {count} pieces that do not touch"),
+        }
+    }
+
     /// What it is, for people.
     pub fn in_words(&self) -> String {
         match self {
@@ -386,7 +428,11 @@ impl Domain {
             Domain::Ball { center, radius } => format!("ball of radius {radius} around {center:?}"),
             Domain::Union(union) => {
                 let volume = self.measure(Region::Interior);
-                format!("union of {} boxes, measure {volume:.6}", union.parts().len())
+                let apart = self.apart_in_words();
+                format!(
+                    "union of {} boxes{apart}, measure {volume:.6}",
+                    union.parts().len()
+                )
             }
             Domain::Mesh(mesh) => {
                 let names: Vec<&str> = mesh.faces().iter().map(|face| face.name.as_str()).collect();
@@ -395,8 +441,9 @@ impl Domain {
                     names => format!("; faces {}", names.join(", ")),
                 };
                 format!(
-                    "{}, measure {:.6}{faces}",
+                    "{}{}, measure {:.6}{faces}",
                     mesh.what(),
+                    self.apart_in_words(),
                     self.measure(Region::Interior)
                 )
             }

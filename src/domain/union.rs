@@ -115,8 +115,8 @@ impl Union {
         )
     }
 
-    /// Whether one can go from each part to each other one through shared sides.
-    pub fn is_connected(&self) -> bool {
+    /// The parts by the pieces of the domain they are in: within a piece one can go from part to part through shared sides.
+    pub fn pieces_apart(&self) -> Vec<Vec<usize>> {
         let d = self.parts[0].lower.len();
         let touch = |a: &Part, b: &Part| {
             (0..d).any(|axis| {
@@ -126,16 +126,22 @@ impl Union {
                 meet && a.overlaps(b, (0..d).filter(|&other| other != axis))
             })
         };
-        let mut reached = vec![0];
-        let mut next = 0;
-        while let Some(&from) = reached.get(next) {
-            let fresh: Vec<usize> = (0..self.parts.len())
-                .filter(|to| !reached.contains(to) && touch(&self.parts[from], &self.parts[*to]))
-                .collect();
-            reached.extend(fresh);
-            next += 1;
+        let mut left: Vec<usize> = (0..self.parts.len()).collect();
+        let mut pieces = Vec::new();
+        while let Some(first) = left.pop() {
+            let mut piece = vec![first];
+            let mut next = 0;
+            while let Some(&from) = piece.get(next) {
+                let (fresh, rest) = left
+                    .iter()
+                    .partition(|&&to| touch(&self.parts[from], &self.parts[to]));
+                left = rest;
+                piece.extend::<Vec<usize>>(fresh);
+                next += 1;
+            }
+            pieces.push(piece);
         }
-        reached.len() == self.parts.len()
+        pieces
     }
 }
 

@@ -187,6 +187,9 @@ pub(super) enum Names {
     Operators,
 }
 
+/// Of a domain in more pieces than this only the first ones are looked at.
+const PIECES_LOOKED_AT: usize = 32;
+
 impl<'a> Builder<'a> {
     pub(super) fn new(source: Source<'a>, file: &File) -> Built<Self> {
         let mut constants = BTreeMap::new();
@@ -376,6 +379,7 @@ impl<'a> Builder<'a> {
         }
         specs.extend(self.held.iter().cloned());
         specs.extend(data.iter().map(|data| data.term(&mut graph, Purpose::Training)));
+        self.require_pieces_held(file, &graph, &specs)?;
         let kernel = match Kernel::of(&graph, &self.domain, &specs) {
             Ok(kernel) => kernel,
             Err(SolveError::NotConvex { what, value, point }) => {
@@ -420,6 +424,48 @@ impl<'a> Builder<'a> {
             kernel.fixed_by(),
         ));
         Ok(kernel)
+    }
+
+    /// Where the domain falls into pieces, each must be held by itself: the run fixes what is free on all of the domain, not
+    /// a constant for each piece.
+    fn require_pieces_held(&self, file: &File, graph: &Graph, specs: &[TermSpec]) -> Built<()> {
+        for piece in self.domain.pieces(PIECES_LOOKED_AT) {
+            let specs: Vec<TermSpec> = specs
+                .iter()
+                .filter(|spec| match &spec.listed {
+                    Some(listed) => (0..listed.weights.len())
+                        .any(|k| piece.contains(listed.coordinates.iter().map(|column| column[k]))),
+                    None => piece.measure(spec.region) > 0.0,
+                })
+                .cloned()
+                .collect();
+            let Ok(kernel) = Kernel::of(graph, &piece, &specs) else {
+                continue;
+            };
+            if kernel.is_empty() {
+                continue;
+            }
+            let at = piece.center();
+            let span = file.equation.source.as_ref().or(file.equation.exact.as_ref());
+            return Err(self
+                .source
+                .error(
+                    "equation",
+                    span.map_or(0..0, Spanned::span),
+                    format!(
+                        "the domain has {} pieces that do not touch, and the equation leaves u free up to {} on the \
+                         piece around {at:?}",
+                        self.domain.pieces_apart(),
+                        kernel.what()
+                    ),
+                )
+                .help(
+                    "hold the value on a face of every piece, or give a `reaction`, or solve on each piece by itself; \
+                     if the pieces should touch, join them (the nodes of a mesh that lie in one place must be one \
+                     node)",
+                ));
+        }
+        Ok(())
     }
 
     fn not_convex(&self, file: &File, what: &str, value: f64, point: &[f64]) -> ProblemError {
