@@ -132,12 +132,15 @@ impl<'a> Guard<'a> {
         gram: impl Fn(&[f64]) -> Vec<f64>,
     ) -> Result<bool, SolveError> {
         let started = Instant::now();
-        let (Some(foresight), Some(newest)) = (&mut self.foresight, u.neurons.last()) else {
+        let Some(foresight) = &mut self.foresight else {
             return Ok(false);
         };
         foresight.scores.truncate(u.len() - 1);
-        let score = foresight.gradient.list_scores(std::slice::from_ref(newest))?[0];
-        foresight.scores.push(score);
+        // One by one, so that a run that was resumed since the anchor has the same numbers.
+        for neuron in &u.neurons[foresight.scores.len()..] {
+            let score = foresight.gradient.list_scores(std::slice::from_ref(neuron))?;
+            foresight.scores.extend(score);
+        }
         let less = |a: &[f64], b: &[f64]| -> Vec<f64> {
             let at = |values: &[f64], i: usize| values.get(i).copied().unwrap_or(0.0);
             (0..u.len()).map(|i| at(a, i) - at(b, i)).collect()
