@@ -206,3 +206,20 @@ fn a_jump_inside_a_cell_is_told() {
     let residual = format!("formulation = \"residual\"\n{}", energy("0.5"));
     assert!(warnings(&residual).contains("asks for nothing there"));
 }
+
+/// The page of a fit shows what was measured, and a run that ends at the noise does not blame the quadrature.
+#[test]
+fn measurements_are_shown_and_noise_is_named() {
+    let problem = Problem::from_path("configs/data_1d.toml".as_ref(), &Overrides::default()).unwrap();
+    let options = RunOptions::default();
+    let (report, network) = run(&problem, &options, &mut |_| ControlFlow::Continue(())).unwrap();
+    let told = report.warnings.join("\n");
+    assert!(told.contains("noise") && !told.contains("quadrature"), "{told}");
+    let (chart, _) = greedy_pde::page::along_an_interval(&problem, &network);
+    let dots = |name: &str| {
+        let series = chart.series.iter().find(|series| series.name.starts_with(name));
+        series.map(|series| series.points.len())
+    };
+    assert_eq!(dots("measurements ("), Some(160));
+    assert_eq!(dots("measurements held back"), Some(40));
+}

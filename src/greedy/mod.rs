@@ -79,9 +79,7 @@ impl Stopped {
             Stopped::Neurons => "All neurons asked for were found.",
             Stopped::Tolerance => "The tolerance was reached.",
             Stopped::NoCandidate => "No candidate was left that adds anything but rounding.",
-            Stopped::QuadratureLimit => {
-                "It ended where no candidate lowers the loss on independent points: the quadrature is the limit."
-            }
+            Stopped::QuadratureLimit => "It ended where no candidate lowers the loss on independent points.",
             Stopped::Interrupted => "It was interrupted.",
         }
     }

@@ -66,6 +66,9 @@ pub struct OrthogonalParams<'a> {
     pub refine: Option<Resolution>,
     /// Whether refinement leaves components of ω that are zero as they are: directions in planes of coordinates.
     pub bound: bool,
+    /// Whether the loss has measurements in it, of which the guard has others than the run: then their noise limits, not
+    /// the quadrature.
+    pub measured: bool,
     /// The n at which the loss on the validation points is wanted.
     pub reported: &'a dyn Fn(usize) -> bool,
     /// Where an earlier run was interrupted.
@@ -117,16 +120,26 @@ pub fn orthogonal<'a>(
     };
     if stopped == Stopped::QuadratureLimit {
         run.warnings.push(format!(
-            "stopped at {} neurons: no further one lowers the loss on independent points. The quadrature is the \
-             limit now, not the network; use more cells or points to go on",
-            run.network.len()
+            "stopped at {} neurons: no further one lowers the loss on independent points. {}",
+            run.network.len(),
+            match params.measured {
+                true => {
+                    "What is left of the measurements cannot be told from noise; to go on, give more of them"
+                }
+                false =>
+                    "The quadrature is the limit now, not the network; use more cells or points to go on",
+            }
         ));
     }
     if stopped == Stopped::Neurons && run.refused * REFUSED_PART > params.neurons {
         run.warnings.push(format!(
-            "{} neurons were refused because the loss on independent points rose with them: the quadrature \
-             limits the errors now. With more cells or points they would be smaller",
-            run.refused
+            "{} neurons were refused because the loss on independent points rose with them: {}",
+            run.refused,
+            match params.measured {
+                true => "they would have fitted the noise of the measurements",
+                false =>
+                    "the quadrature limits the errors now. With more cells or points they would be smaller",
+            }
         ));
     }
     run.timings.validation = run.guard.time;

@@ -8,6 +8,7 @@ pub use comparison::{ComparedRun, ReferenceErrors, comparison_page, table_by_neu
 pub use convergence::extrapolated_loss;
 pub use solution::{along_an_interval, over_a_square};
 
+use crate::domain::Domain;
 use crate::network::Network;
 use crate::plot::{HeatMap, Picture, STYLE, bars, escaped};
 use crate::problem::Problem;
@@ -93,7 +94,10 @@ pub fn page(run: &RunData) -> Page {
     }
     section("Solution", &solution, "plots", &mut html);
     if !small.is_empty() {
-        let heading = "One coordinate at a time: a section, and the average over the others";
+        let heading = match run.problem.domain {
+            Domain::Box { .. } => "One coordinate at a time: a section, and the average over the others",
+            _ => "One coordinate at a time: a section through a point inside",
+        };
         section(heading, &small, "plots small", &mut html);
     }
     section("Convergence", &convergence, "plots", &mut html);

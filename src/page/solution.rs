@@ -5,7 +5,7 @@ use crate::domain::Domain;
 use crate::network::Network;
 use crate::plot::{Chart, HeatMap, Mark, Palette, Scale, Series};
 use crate::points::philox_uniforms;
-use crate::problem::Problem;
+use crate::problem::{Data, Problem};
 use crate::sample;
 
 /// Points of a curve.
@@ -14,6 +14,8 @@ const CURVE: usize = 600;
 const MAP: usize = 160;
 /// Coordinates that are shown one by one.
 const MOST_AXES: usize = 12;
+/// Measurements that are drawn: of more only every so manieth.
+const MOST_DOTS: usize = 1000;
 /// Values along a coordinate, and points over which the others are averaged.
 const STEPS: usize = 41;
 const AVERAGED: usize = 256;
@@ -71,6 +73,30 @@ pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option
             points,
         });
     };
+    // Below the curves, which would vanish behind many.
+    let measured = problem.data.iter().map(Data::measured);
+    let [seen, held_back] = measured.fold([Vec::new(), Vec::new()], |mut all, lists| {
+        for (all, list) in all.iter_mut().zip(lists) {
+            let points = list.into_iter().map(|(x, value)| (x[0], value));
+            all.extend(points.filter(|(x, _)| (low..=high).contains(x)));
+        }
+        all
+    });
+    for (name, color, points) in [
+        ("measurements", 3, seen),
+        ("measurements held back for the guard", 5, held_back),
+    ] {
+        if !points.is_empty() {
+            let name = format!("{name} ({})", points.len());
+            let some = points.len().div_ceil(MOST_DOTS);
+            add(
+                name,
+                Mark::Dots,
+                color,
+                points.into_iter().step_by(some).collect(),
+            );
+        }
+    }
     add("u".to_string(), Mark::Line, 0, pairs(&x, computed.clone()));
     if let Some(exact) = &exact {
         add("exact".to_string(), Mark::Dashed, 1, pairs(&x, exact.clone()));
@@ -187,6 +213,13 @@ fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
             }
         })
         .collect();
+    let is_inside = |&place: &f64| {
+        let at = middle.iter().enumerate();
+        problem
+            .domain
+            .contains(at.map(|(i, &c)| if i == axis { place } else { c }))
+    };
+    let is_inside: Vec<bool> = places.iter().map(is_inside).collect();
     let mut lines = vec![("section", "exact", 0, section, 1)];
     if let Domain::Box { lower, upper } = &problem.domain {
         lines.push((
@@ -203,6 +236,9 @@ fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
             let means = values
                 .chunks(averaged)
                 .map(|row| row.iter().sum::<f64>() / averaged as f64);
+            // A line breaks where it leaves the domain.
+            let means = means.zip(&is_inside);
+            let means = means.map(|(mean, is_inside)| if *is_inside { mean } else { f64::NAN });
             places.iter().copied().zip(means).collect()
         };
         let computed = sample::values(network, &coordinates);

@@ -53,6 +53,19 @@ impl Data {
         }
     }
 
+    /// The measurements that the run sees, and those that were held back for the guard: x and the value at it.
+    pub fn measured(&self) -> [Vec<(Vec<f64>, f64)>; 2] {
+        let rows = |listed: &Listed| {
+            let point = |k: usize| listed.coordinates.iter().map(|column| column[k]).collect();
+            let values = listed.attributes[0].iter().enumerate();
+            values.map(|(k, value)| (point(k), *value)).collect()
+        };
+        match Arc::ptr_eq(&self.training, &self.validation) {
+            true => [rows(&self.training), Vec::new()],
+            false => [rows(&self.training), rows(&self.validation)],
+        }
+    }
+
     /// What it is, for people.
     pub fn in_words(&self) -> String {
         let held = match Arc::ptr_eq(&self.training, &self.validation) {

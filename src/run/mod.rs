@@ -319,6 +319,7 @@ fn solve(
             candidates::resolution(&problem.domain, &rule)
         }),
         bound: dictionary.directions == DirectionKind::Pairs,
+        measured: !problem.data.is_empty(),
         reported: &reported,
         start,
     };
