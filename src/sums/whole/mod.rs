@@ -1,6 +1,6 @@
 //! Sums over the points in whole numbers, for ReLU^k: the same on every machine, to the bit.
 //!
-//! Points, coefficients and channels are whole numbers of 61 bits under exponents ([`fixed`]), the sums over them are
+//! Points, coefficients and channels are whole numbers of 61 bits under exponents (`fixed`), the sums over them are
 //! exact. An [`Engine`] does what touches every point, on the CPU or on a device; what is done with the sums is
 //! done here, once, in double precision. So networks do not depend on where the sums were made.
 
