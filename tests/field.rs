@@ -5,7 +5,8 @@ mod common;
 use common::{neurons, solve};
 use greedy_pde::problem::Problem;
 
-/// Every file of configs/field, made small, is solved, and its error falls.
+/// Every file of configs/field, made small, is solved, and its error falls: in the norm of the energy that is minimised
+/// (of the fourth order L2 follows much later), in L2 where a residual is.
 #[test]
 fn errors_fall_in_every_published_problem() {
     let mut files = 0;
@@ -28,8 +29,12 @@ fn errors_fall_in_every_published_problem() {
             .collect();
         let problem = Problem::from_toml(&kept.join("\n"), "field", &overrides).unwrap();
         let rows = solve(&problem).rows;
-        let l2 = |n: usize| rows[n].l2.unwrap();
-        assert!(l2(rows.len() - 1) < 0.7 * l2(0), "{}: {rows:?}", path.display());
+        let energies: Option<Vec<f64>> = rows.iter().map(|row| row.energy).collect();
+        let falls = match energies {
+            Some(energies) => energies[energies.len() - 1] < 0.85 * energies[0],
+            None => rows[rows.len() - 1].l2.unwrap() < 0.7 * rows[0].l2.unwrap(),
+        };
+        assert!(falls, "{}: {rows:?}", path.display());
     }
     assert_eq!(files, 8);
 }

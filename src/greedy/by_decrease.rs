@@ -94,10 +94,8 @@ impl Run<'_> {
         let since = 0.5 * self.projection.explained() + anchored.before - anchored.fallen;
         let mut last = f64::INFINITY;
         for _ in 0..CORRECTIONS {
-            let explained = self.projection.explained();
             let gained = 0.5 * self.projection.correct(&self.network)?;
             self.network.coefficients = self.projection.coefficients(&self.network.neurons)?;
-            anchored.before += gained + 0.5 * (explained - self.projection.explained());
             if gained >= last && !anchored.warned {
                 anchored.warned = true;
                 self.warnings.push(format!(
