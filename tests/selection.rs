@@ -142,3 +142,20 @@ fn auto_follows_the_dimension_and_the_algorithm() {
     let error = at(2, "selection = \"steepest\"\n").unwrap_err().to_string();
     assert!(error.contains("decrease"), "{error}");
 }
+
+/// With the points of a sequence a neuron in a corner may have a load on the boundary and no norm inside: the choice
+/// by decrease took it, and the error was a hundred times the estimate.
+#[test]
+fn corners_that_a_sequence_does_not_see_are_no_trap() {
+    let text = "name = \"corner\"\n[domain]\ndimension = 2\n[equation]\nexact = \"exp(x)*sin(2*y)\"\n[boundary]\n\
+                condition = \"robin\"\ncoefficient = \"2\"\n[dictionary]\nactivation = \"relu^2\"\n[quadrature]\n\
+                rule = \"lattice\"\npoints = 16384\n[solver]\nneurons = 40\n";
+    let problem = Problem::from_toml(text, "corner", &Overrides::default()).unwrap();
+    assert_eq!(problem.settings.selection, Selection::Slope);
+    let report = solve(&problem);
+    let (error, estimate) = (
+        report.rows.last().unwrap().h1.unwrap(),
+        report.estimate.unwrap().h1,
+    );
+    assert!(error < 0.1 && error < 5.0 * estimate, "{error} {estimate}");
+}

@@ -386,8 +386,23 @@ impl Builder<'_> {
             Some((SelectionKind::Decrease, _)) => Ok(Selection::Decrease),
             Some((SelectionKind::Slope, _)) => Ok(Selection::Slope),
             _ if relaxed || drawn || penalised || self.dimension == 1 => Ok(Selection::Slope),
+            _ if self.hides_corners(file) => Ok(Selection::Slope),
             _ => Ok(Selection::Decrease),
         }
+    }
+}
+
+impl Builder<'_> {
+    /// Whether a neuron may live in a corner that the points of a sequence do not see while its load on the boundary
+    /// is seen: then the quotient of the two, the decrease, knows no bounds.
+    fn hides_corners(&self, file: &File) -> bool {
+        let sequence = *file.quadrature.rule.get_ref() != RuleKind::Gauss;
+        let energy = file.equation.formulation == Formulation::Energy;
+        let anywhere = match &file.dictionary.directions {
+            Some(kind) => *kind.get_ref() == DirectionKind::Sphere,
+            None => true,
+        };
+        sequence && energy && anywhere
     }
 }
 

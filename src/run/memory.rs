@@ -133,6 +133,17 @@ fn of_channels(problem: &Problem, loss: &Loss) -> usize {
     let jets = jet_bytes(loss);
     let kept = match problem.dictionary.activation.has_sweep() {
         true => jets,
+        // What is orthogonalised stands for the jets of u.
+        false
+            if orthogonalises(
+                problem.settings.projection,
+                problem.is_delicate(),
+                of_values(loss),
+                problem.settings.neurons,
+            ) =>
+        {
+            jets
+        }
         false => 2 * jets,
     };
     // Newton's method takes gradients on its way, while that of the step is held, and values of u.
