@@ -8,12 +8,12 @@ use super::{Algorithm, PenaltySpec};
 use crate::candidates::{Dictionary, DirectionKind};
 use crate::domain::Domain;
 use crate::greedy::Selection;
-use crate::loss::TermSpec;
+use crate::loss::{Density, TermSpec};
 use crate::points::Rule;
 use toml::Spanned;
 
-/// Below this many cells across, or points, there is nothing to save.
-const MANY_CELLS: usize = 96;
+/// So many cells across must be left, in two dimensions and above, and of a sequence there must be so many points.
+const LEAST_CELLS: [usize; 2] = [64, 12];
 const MANY_POINTS: usize = 1 << 16;
 /// The part of the cells on a line that is left, in two dimensions and above, and how many at most: more have only
 /// cost time.
@@ -80,13 +80,22 @@ impl Builder<'_> {
         let energy = file.equation.formulation == Formulation::Energy;
         // On other domains it has not been measured.
         let measured = matches!(self.domain, Domain::Box { .. } | Domain::Ball { .. });
+        // A coefficient that jumps or varies fast wants all points.
+        let constant = terms.iter().all(|term| match &term.density {
+            Density::Energy { parts, .. } => {
+                let mut factors = parts.iter().map(|(_, a, _)| a.node);
+                factors.all(|node| self.graph.as_number(node).is_some())
+            }
+            Density::Residual { .. } => false,
+        });
+        let measured = measured && constant;
         let pays = energy && measured && refused.is_none() && !tables && dictionary.activation.has_sweep();
         Ok(match quadrature.rule {
             _ if !pays || self.dimension == 1 => None,
             Rule::Gauss { cells, .. } => {
                 let above = usize::from(self.dimension > 2);
                 let few = (cells / CELLS_PART[above]).min(MOST_CELLS[above]);
-                (cells * CELLS_PART[above] / 2 >= MANY_CELLS).then_some(few)
+                (few >= LEAST_CELLS[above]).then_some(few)
             }
             _ => (all >= MANY_POINTS).then_some(all / POINTS_PART),
         })
