@@ -418,3 +418,14 @@ fn the_problems_of_the_results_are_read() {
     }
     assert_eq!(count, 11);
 }
+
+/// `"edge 3"` names an edge, although names of faces are compared without their spaces.
+#[test]
+fn an_edge_is_named_by_its_number() {
+    let text = "name = \"edge\"\n[domain]\nshape = \"polygon\"\nvertices = [[0,0],[1,0],[1,1],[0,1]]\n[equation]\n\
+                source = \"0\"\n[[boundary]]\ncondition = \"dirichlet\"\nfaces = [\"edge 3\"]\nvalue = \"0\"\n[[boundary]]\n\
+                condition = \"dirichlet\"\nfaces = [\"edge 1\"]\nvalue = \"1\"\n[dictionary]\nactivation = \"relu^2\"\n\
+                [quadrature]\nrule = \"gauss\"\ncells = 20\n[solver]\nneurons = 8\n";
+    let problem = greedy_pde::problem::Problem::from_toml(text, "edge", &Default::default());
+    assert!(problem.is_ok(), "{}", problem.unwrap_err());
+}

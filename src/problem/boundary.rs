@@ -179,7 +179,9 @@ impl Builder<'_> {
                 )),
                 _ => None,
             };
-            self.domain.face_name(**face) == wanted || alias.is_some_and(|alias| alias == wanted)
+            // Names from files may have spaces, too.
+            self.domain.face_name(**face).replace([' ', '\t'], "") == wanted
+                || alias.is_some_and(|alias| alias == wanted)
         };
         all.iter().find(matches).copied().ok_or_else(|| {
             let known: Vec<String> = all
