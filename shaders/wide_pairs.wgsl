@@ -2,6 +2,8 @@
 // src/sums/whole/fixed.rs.
 
 alias wide = vec2<u32>;
+struct wide2 { x: vec2<u32>, y: vec2<u32> }
+struct wide4 { x: vec2<u32>, y: vec2<u32>, z: vec2<u32>, w: vec2<u32> }
 
 fn wide_zero() -> wide { return vec2<u32>(0u, 0u); }
 fn wide_of(low: u32, high: u32) -> wide { return vec2<u32>(low, high); }
@@ -43,6 +45,9 @@ fn is_at_most(a: wide, b: wide) -> bool {
     return bitcast<i32>(a.y) < bitcast<i32>(b.y) || (a.y == b.y && a.x <= b.x);
 }
 
+// a where something holds, else nothing.
+fn chosen(a: wide, holds: bool) -> wide { return select(vec2<u32>(0u, 0u), a, holds); }
+
 // The upper half of |a|.
 fn magnitude(a: wide) -> u32 { return a.y ^ sign_of(a); }
 
@@ -60,14 +65,22 @@ fn word_product(a: u32, b: u32) -> wide {
     return vec2<u32>(a * b, a1 * b1 + (middle >> 16u) + (other >> 16u));
 }
 
-// a b / 2^61, rounded down: the upper words of the product without signs, less what the signs take off.
+// The upper half of a number, with its sign, and the lower one of 31 bits.
+fn upper(a: wide) -> u32 { return (a.y << 1u) | (a.x >> 31u); }
+fn lower(a: wide) -> u32 { return a.x & 0x7fffffffu; }
+
+// The product of a signed word and one of 31 bits.
+fn half_product(a: u32, b: u32) -> wide {
+    let product = word_product(a, b);
+    return vec2<u32>(product.x, product.y - select(0u, b, bitcast<i32>(a) < 0));
+}
+
+// a b / 2^61, rounded down by up to three units, for |a|, |b| up to one: by halves of 31 bits, as in wide_native.wgsl.
 fn product(a: wide, b: wide) -> wide {
-    let low = word_product(a.x, b.x);
-    let cross = word_product(a.x, b.y);
-    let other = word_product(a.y, b.x);
-    let middle = plus(plus(vec2<u32>(low.y, 0u), cross), vec2<u32>(other.x, 0u));
-    var high = plus(word_product(a.y, b.y), plus(vec2<u32>(middle.y, 0u), vec2<u32>(other.y, 0u)));
-    high = minus(high, b & vec2<u32>(sign_of(a)));
-    high = minus(high, a & vec2<u32>(sign_of(b)));
-    return vec2<u32>((middle.x >> 29u) | (high.x << 3u), (high.x >> 29u) | (high.y << 3u));
+    let a1 = upper(a);
+    let b1 = upper(b);
+    var high = half_product(a1, b1);
+    high.y -= select(0u, a1, bitcast<i32>(b1) < 0);
+    let middle = plus(half_product(a1, lower(b)), half_product(b1, lower(a)));
+    return plus(moved_up(high, 1u), moved_down(middle, 30u));
 }

@@ -33,6 +33,16 @@ pub enum DeviceError {
 /// A solve that could not go on. The numbers say where and why.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SolveError {
+    /// What acts, or is held, has a factor in t that is not a finite number at some time.
+    #[error("{what} is {value} at t = {time}")]
+    NotFiniteInTime {
+        /// Which formula.
+        what: String,
+        /// The value of the factor.
+        value: f64,
+        /// When.
+        time: f64,
+    },
     /// A coefficient, source or exact solution is not a finite number somewhere.
     #[error("{what} is {value} at x = {point:?}")]
     NotFinite {
@@ -82,4 +92,23 @@ pub enum SolveError {
     /// A rule that the domain does not allow.
     #[error(transparent)]
     Points(#[from] crate::points::PointsError),
+    /// Another process of the run failed.
+    #[error("{message}")]
+    Elsewhere {
+        /// What it said.
+        message: String,
+        /// Whether that is [the user's to mend](Self::is_bad_input).
+        bad_input: bool,
+    },
+}
+
+impl SolveError {
+    /// Whether another problem file or other flags would help: a GPU that is not there is a flag that cannot be followed.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            SolveError::Device(_) | SolveError::TooLarge { .. } | SolveError::NotFiniteInTime { .. } => true,
+            SolveError::Elsewhere { bad_input, .. } => *bad_input,
+            _ => false,
+        }
+    }
 }

@@ -23,6 +23,10 @@ pub mod points;
 pub mod vector;
 
 pub mod error;
+
+// The processes that share the sums.
+pub mod cluster;
+
 pub mod loss;
 
 // The neurons to choose from, and neurons along one direction, all at once.
@@ -42,6 +46,9 @@ pub mod refine;
 
 pub mod greedy;
 
+// The same in time, step by step.
+pub mod flow;
+
 // What it is compared with.
 pub mod train;
 
@@ -53,6 +60,9 @@ pub mod estimate;
 pub mod norms;
 pub mod report;
 pub mod run;
+
+// What it is held against.
+pub mod paper;
 
 // What people look at.
 pub mod plot;

@@ -7,16 +7,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     quieten_drivers();
-    let arguments = cli::Arguments::parse();
-    match cli::execute(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if let Some(message) = failure.message() {
-                cli::streams::note(format_args!("error: {message}"));
-            }
-            ExitCode::from(failure.exit_code())
-        }
-    }
+    let result = cli::meet().and_then(|()| cli::execute(&arguments()));
+    ExitCode::from(cli::end(result))
+}
+
+/// The command line; where it cannot be read or asks for help, that is told and the program ends.
+fn arguments() -> cli::Arguments {
+    cli::Arguments::try_parse().unwrap_or_else(|error| cli::end_with_usage(&error))
 }
 
 /// Mesa's device-selection layer complains about a missing Wayland session on every machine without a

@@ -44,6 +44,15 @@ impl Network {
         network
     }
 
+    /// The first of its neurons with these coefficients.
+    pub fn with_coefficients(&self, coefficients: &[f64]) -> Network {
+        Network {
+            neurons: self.neurons[..coefficients.len()].to_vec(),
+            coefficients: coefficients.to_vec(),
+            ..Network::zero(self.activation, self.dimension)
+        }
+    }
+
     /// u = 0.
     pub fn zero(activation: Activation, dimension: usize) -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! Errors against the exact solution, on points that no training run sees.
 
+use crate::cluster::Cluster;
 use crate::domain::Region;
 use crate::error::SolveError;
 use crate::expression::{Graph, NodeId, Program, Workspace};
@@ -9,6 +10,7 @@ use crate::points::{Rule, in_parallel};
 use crate::problem::{Affine, Formulation, Problem, Purpose};
 use crate::ridge::{EvaluationScratch, Evaluator};
 use crate::symbol::Symbol;
+use std::ops::Range;
 
 /// ‖u − u_n‖ in several norms.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,7 +39,10 @@ pub struct ErrorMeter {
     scattered: bool,
     /// What the equation leaves free: errors are measured up to it.
     free: Vec<Affine>,
+    cluster: Cluster,
 }
+
+type Scratch = (Workspace, EvaluationScratch, TermTile);
 
 /// A term whose own norm of u_n − u is measured.
 struct MeteredTerm {
@@ -48,6 +53,11 @@ struct MeteredTerm {
 impl ErrorMeter {
     /// A meter for a run with `neurons` neurons, if the exact solution is known.
     pub fn new(problem: &Problem, neurons: usize) -> Result<Option<Self>, SolveError> {
+        Self::shared(problem, neurons, Cluster::nobody_else())
+    }
+
+    /// The same, shared with other processes.
+    pub fn shared(problem: &Problem, neurons: usize, cluster: &Cluster) -> Result<Option<Self>, SolveError> {
         let Some(exact) = problem.exact else {
             return Ok(None);
         };
@@ -88,7 +98,7 @@ impl ErrorMeter {
         let excess = match &energy {
             Some(terms) if problem.measures_excess() => {
                 let zero = Network::zero(problem.dictionary.activation, dimension);
-                Some((risk_of_exact(terms)?, risk(terms, &zero)?))
+                Some((risk_of_exact(terms, cluster)?, risk(terms, &zero, cluster)?))
             }
             _ => None,
         };
@@ -98,6 +108,7 @@ impl ErrorMeter {
             excess,
             scattered: !matches!(rule, Rule::Gauss { .. }),
             free: problem.kernel.functions.clone(),
+            cluster: cluster.clone(),
         }))
     }
 
@@ -108,19 +119,22 @@ impl ErrorMeter {
 
     /// The errors of a network.
     pub fn errors(&self, network: &Network) -> Result<Errors, SolveError> {
+        let cluster = &self.cluster;
         let free = match self.free.is_empty() {
             true => None,
-            false => Affine::combination(&self.h1.free_parts(network, &self.free)?, &self.free),
+            false => Affine::combination(&self.h1.free_parts(network, &self.free, cluster)?, &self.free),
         };
-        let parts = self.h1.squares(network, free.as_ref())?;
+        let parts = self.h1.squares(network, free.as_ref(), cluster)?;
         let [l2, h1] = sums(&parts);
         let energy = match (&self.energy, self.excess) {
             (None, _) => None,
-            (Some(terms), Some((exact, zero))) => Some((risk(terms, network)? - exact) / (zero - exact)),
+            (Some(terms), Some((exact, zero))) => {
+                Some((risk(terms, network, cluster)? - exact) / (zero - exact))
+            }
             (Some(terms), None) => {
                 let mut sum = 0.0;
                 for term in terms {
-                    sum += sums(&term.squares(network, free.as_ref())?)[1];
+                    sum += sums(&term.squares(network, free.as_ref(), cluster)?)[1];
                 }
                 Some(sum.sqrt())
             }
@@ -161,30 +175,41 @@ impl MeteredTerm {
 
     /// The square of the term's norm of the error, stretch by stretch of the points: the first symbol's
     /// part and the whole.
-    fn squares(&self, network: &Network, free: Option<&Affine>) -> Result<Vec<[f64; 2]>, SolveError> {
+    fn squares(
+        &self,
+        network: &Network,
+        free: Option<&Affine>,
+        cluster: &Cluster,
+    ) -> Result<Vec<[f64; 2]>, SolveError> {
         let evaluator = Evaluator::new(network);
-        let tiles: Vec<_> = self.term.points.tiles().collect();
-        in_parallel(tiles, |(workspace, scratch, tile), range| {
+        self.at_tiles(cluster, |(workspace, scratch, tile), range| {
             self.tile_squares((&evaluator, free), range, workspace, scratch, tile)
         })
+    }
+
+    /// Numbers of every tile, in order.
+    fn at_tiles<const WIDTH: usize>(
+        &self,
+        cluster: &Cluster,
+        of_tile: impl Fn(&mut Scratch, Range<usize>) -> Result<[f64; WIDTH], SolveError> + Sync + Send,
+    ) -> Result<Vec<[f64; WIDTH]>, SolveError> {
+        let tiles: Vec<_> = self.term.points.tiles().collect();
+        let mine = &tiles[cluster.share(tiles.len())];
+        cluster.in_order(tiles.len(), in_parallel(mine.to_vec(), of_tile))
     }
 
     /// L of a function given by its jets at a tile, summed over all.
     fn risk(
         &self,
-        jets: impl Fn(&TermTile, &mut Workspace, &mut EvaluationScratch) -> Vec<Vec<f64>> + Sync,
+        jets: impl Fn(&TermTile, &mut Workspace, &mut EvaluationScratch) -> Vec<Vec<f64>> + Sync + Send,
+        cluster: &Cluster,
     ) -> Result<f64, SolveError> {
-        let tiles: Vec<_> = self.term.points.tiles().collect();
-        let parts = in_parallel(
-            tiles,
-            |scratch: &mut (Workspace, EvaluationScratch, TermTile), range| {
-                let (workspace, scratch, tile) = scratch;
-                self.term.fill(range, workspace, tile)?;
-                let jets = jets(tile, workspace, scratch);
-                self.term.risk(tile, &jets, workspace)
-            },
-        )?;
-        Ok(parts.into_iter().sum())
+        let parts = self.at_tiles(cluster, |(workspace, scratch, tile), range| {
+            self.term.fill(range, workspace, tile)?;
+            let jets = jets(tile, workspace, scratch);
+            Ok([self.term.risk(tile, &jets, workspace)?])
+        })?;
+        Ok(parts.into_iter().flatten().sum())
     }
 
     fn exact_jets(&self, tile: &TermTile, workspace: &mut Workspace) -> Vec<Vec<f64>> {
@@ -219,21 +244,25 @@ impl MeteredTerm {
 
     /// The part of u_n − u along each of some orthonormal affine functions: α mean(e) + Σ βᵢ L mean(∂e/∂xᵢ).
     /// This term is the H¹ norm: its symbols are the value and the slopes.
-    fn free_parts(&self, network: &Network, free: &[Affine]) -> Result<Vec<f64>, SolveError> {
+    fn free_parts(
+        &self,
+        network: &Network,
+        free: &[Affine],
+        cluster: &Cluster,
+    ) -> Result<Vec<f64>, SolveError> {
         let evaluator = Evaluator::new(network);
         let tiles: Vec<_> = self.term.points.tiles().collect();
-        let parts: Vec<Vec<f64>> = in_parallel(tiles, |(workspace, scratch, tile), range| {
+        let mine = &tiles[cluster.share(tiles.len())];
+        let parts: Result<Vec<Vec<f64>>, SolveError> = in_parallel(mine.to_vec(), |scratch, range| {
+            let (workspace, scratch, tile): &mut Scratch = scratch;
             let jets = self.error_jets(&evaluator, range, workspace, scratch, tile)?;
             let weights = &tile.tile.weights;
             let integral = |jet: &Vec<f64>| jet.iter().zip(weights).map(|(e, w)| e * w).sum::<f64>();
             let mut integrals: Vec<f64> = jets.iter().map(integral).collect();
             integrals.push(weights.iter().sum());
-            Ok::<_, SolveError>(integrals)
-        })?;
-        let mut sums = vec![0.0; self.term.symbols.len() + 1];
-        for part in parts {
-            sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-        }
+            Ok(integrals)
+        });
+        let sums = cluster.fold(tiles.len(), self.term.symbols.len() + 1, parts)?;
         let measure = sums[sums.len() - 1];
         let part = |function: &Affine| {
             let slopes = function.slopes.iter().zip(&sums[1..]);
@@ -266,19 +295,22 @@ impl MeteredTerm {
 }
 
 /// L of the exact solution.
-fn risk_of_exact(terms: &[MeteredTerm]) -> Result<f64, SolveError> {
+fn risk_of_exact(terms: &[MeteredTerm], cluster: &Cluster) -> Result<f64, SolveError> {
     let risks = terms
         .iter()
-        .map(|term| term.risk(|tile, workspace, _| term.exact_jets(tile, workspace)));
+        .map(|term| term.risk(|tile, workspace, _| term.exact_jets(tile, workspace), cluster));
     risks.sum()
 }
 
 /// L of a network.
-fn risk(terms: &[MeteredTerm], network: &Network) -> Result<f64, SolveError> {
+fn risk(terms: &[MeteredTerm], network: &Network, cluster: &Cluster) -> Result<f64, SolveError> {
     let evaluator = Evaluator::new(network);
-    let risks = terms
-        .iter()
-        .map(|term| term.risk(|tile, _, scratch| evaluator.jets(&term.term.symbols, &tile.tile, scratch)));
+    let risks = terms.iter().map(|term| {
+        let jets = |tile: &TermTile, _: &mut Workspace, scratch: &mut EvaluationScratch| {
+            evaluator.jets(&term.term.symbols, &tile.tile, scratch)
+        };
+        term.risk(jets, cluster)
+    });
     risks.sum()
 }
 

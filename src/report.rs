@@ -101,6 +101,143 @@ pub fn table(rows: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
     (header, lines)
 }
 
+/// The figures of a flow after a step.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeRow {
+    /// After how many steps.
+    pub step: usize,
+    /// t.
+    pub time: f64,
+    /// The number of neurons.
+    pub n: usize,
+    /// E(u), up to a constant; not an error.
+    #[serde(deserialize_with = "number_or_nan")]
+    pub energy: f64,
+    /// ‖u(t) − u_n‖ in L².
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l2: Option<f64>,
+    /// The same as a part of ‖u(t)‖.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l2_relative: Option<f64>,
+    /// ‖u(t) − u_n‖ in the full H¹ norm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub h1: Option<f64>,
+    /// Σ |aᵢ|.
+    #[serde(deserialize_with = "number_or_nan")]
+    pub coefficient_l1: f64,
+    /// Time since the start of the run.
+    #[serde(deserialize_with = "number_or_nan")]
+    pub seconds: f64,
+}
+
+/// A flow as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimeReport {
+    /// By which formula.
+    pub scheme: String,
+    /// The last time asked for.
+    pub end: f64,
+    /// Steps asked for.
+    pub steps: usize,
+    /// The length of a step.
+    pub step: f64,
+    /// Neurons of the initial value.
+    pub initial_neurons: usize,
+    /// Where u was kept.
+    pub rows: Vec<TimeRow>,
+}
+
+/// The rows of a flow as a table for people.
+pub fn time_table(rows: &[TimeRow]) -> (Vec<String>, Vec<Vec<String>>) {
+    let known = rows.iter().any(|row| row.l2.is_some());
+    let names = [
+        "step", "t", "n", "energy", "L2 error", "relative", "H1 error", "seconds",
+    ];
+    let is_shown = |column: &usize| known || !(4..7).contains(column);
+    let shown = |cells: Vec<String>| -> Vec<String> {
+        let cells = cells
+            .into_iter()
+            .enumerate()
+            .filter(|(column, _)| is_shown(column));
+        cells.map(|(_, cell)| cell).collect()
+    };
+    let number = |value: Option<f64>| value.map_or("-".to_string(), |value| format!("{value:.3e}"));
+    let line = |row: &TimeRow| {
+        shown(vec![
+            row.step.to_string(),
+            format!("{:.4e}", row.time),
+            row.n.to_string(),
+            format!("{:.6e}", row.energy),
+            number(row.l2),
+            number(row.l2_relative),
+            number(row.h1),
+            format!("{:.2}", row.seconds),
+        ])
+    };
+    let header = shown(names.map(str::to_string).to_vec());
+    (header, rows.iter().map(line).collect())
+}
+
+/// A column of the history of a flow: its name and how to read it.
+pub type TimeColumn = (&'static str, fn(&TimeRow) -> Option<f64>);
+
+impl TimeRow {
+    /// The columns after step, time and n, in the order of `history.csv`.
+    pub const COLUMNS: [TimeColumn; 6] = [
+        ("energy", |row| Some(row.energy)),
+        ("l2", |row| row.l2),
+        ("l2_relative", |row| row.l2_relative),
+        ("h1", |row| row.h1),
+        ("coefficient_l1", |row| Some(row.coefficient_l1)),
+        ("seconds", |row| Some(row.seconds)),
+    ];
+
+    /// The first line of `history.csv`.
+    pub fn csv_header() -> String {
+        let names: Vec<&str> = Self::COLUMNS.iter().map(|(name, _)| *name).collect();
+        format!("step,time,n,{}", names.join(","))
+    }
+
+    /// A line of `history.csv`; what was not measured is empty.
+    pub fn to_csv(&self) -> String {
+        let values: Vec<String> = Self::COLUMNS
+            .iter()
+            .map(|(_, value)| value(self).map_or(String::new(), |value| format!("{value:e}")))
+            .collect();
+        format!("{},{:e},{},{}", self.step, self.time, self.n, values.join(","))
+    }
+
+    /// Reads a line of `history.csv`.
+    pub fn from_csv(line: &str) -> Option<Self> {
+        let fields: Vec<&str> = line.trim_end().split(',').collect();
+        let [
+            step,
+            time,
+            n,
+            energy,
+            l2,
+            l2_relative,
+            h1,
+            coefficient_l1,
+            seconds,
+        ] = fields[..]
+        else {
+            return None;
+        };
+        Some(Self {
+            step: step.parse().ok()?,
+            time: time.parse().ok()?,
+            n: n.parse().ok()?,
+            energy: energy.parse().ok()?,
+            l2: l2.parse().ok(),
+            l2_relative: l2_relative.parse().ok(),
+            h1: h1.parse().ok(),
+            coefficient_l1: coefficient_l1.parse().ok()?,
+            seconds: seconds.parse().ok()?,
+        })
+    }
+}
+
 /// A column of a table: its name and how to read it.
 pub type Column = (&'static str, fn(&Row) -> Option<f64>);
 
@@ -206,6 +343,10 @@ pub struct Seconds {
 }
 
 /// Results of earlier versions did not say.
+fn one() -> usize {
+    1
+}
+
 fn usable() -> bool {
     true
 }
@@ -226,6 +367,9 @@ pub struct DeviceReport {
     pub bytes_down: u64,
     /// How often work was handed over.
     pub submissions: u64,
+    /// Points along directions whose sums were made in scans.
+    #[serde(default)]
+    pub point_directions: u64,
     /// Seconds that it worked by its own clock, where it has one.
     pub seconds: Option<f64>,
 }
@@ -259,6 +403,9 @@ pub struct Report {
     pub dimension: usize,
     /// N, over all terms of the loss.
     pub points: usize,
+    /// How many processes shared the sums.
+    #[serde(default = "one")]
+    pub ranks: usize,
     /// Independent points for the errors, inside the domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_points: Option<usize>,
@@ -277,8 +424,11 @@ pub struct Report {
     /// Whether the result says anything about the solution; if not, a warning says why.
     #[serde(default = "usable")]
     pub usable: bool,
-    /// n = 1, 2, 4, 8, … and the last.
+    /// n = 1, 2, 4, 8, … and the last; of a flow the last u.
     pub rows: Vec<Row>,
+    /// The steps of a flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeReport>,
     /// Where the time went.
     pub seconds: Seconds,
     /// The settings in force, defaults and flags included.

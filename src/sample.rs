@@ -6,6 +6,7 @@ use crate::points::{TILE, Tile, in_parallel};
 use crate::problem::Problem;
 use crate::ridge::{EvaluationScratch, Evaluator};
 use crate::symbol::Symbol;
+use rayon::prelude::*;
 use std::convert::Infallible;
 
 /// The Laplacian in d dimensions.
@@ -19,6 +20,45 @@ pub fn of_network(network: &Network, symbols: &[Symbol], coordinates: &[Vec<f64>
     in_tiles(coordinates, symbols.len(), |tile| {
         evaluator.jets(symbols, tile, &mut EvaluationScratch::default())
     })
+}
+
+/// u under each symbol at points that stand one after the other, each with all its coordinates: the values of a point
+/// stand together, too. `look` sees the number of the first point of every tile and its points, while they are at hand.
+pub fn of_network_by_point(
+    network: &Network,
+    symbols: &[Symbol],
+    points: &[f64],
+    look: impl Fn(usize, &[f64]) + Sync,
+) -> Vec<f64> {
+    let (d, width) = (network.dimension, symbols.len());
+    let evaluator = Evaluator::new(network);
+    let mut values = vec![0.0; points.len() / d * width];
+    let pieces = points
+        .par_chunks(TILE * d)
+        .zip(values.par_chunks_mut(TILE * width));
+    let pieces = pieces.enumerate();
+    pieces.for_each_init(
+        EvaluationScratch::default,
+        |scratch, (number, (points, values))| {
+            look(number * TILE, points);
+            let column = |i: usize| points.chunks_exact(d).map(|point| point[i]).collect();
+            let tile = Tile {
+                coordinates: (0..d).map(column).collect(),
+                weights: vec![0.0; points.len() / d],
+                ..Tile::default()
+            };
+            let jets = evaluator.jets(symbols, &tile, scratch);
+            if let [jet] = jets.as_slice() {
+                values.copy_from_slice(jet);
+                return;
+            }
+            for (c, jet) in jets.iter().enumerate() {
+                let places = values.chunks_exact_mut(width);
+                places.zip(jet).for_each(|(place, value)| place[c] = *value);
+            }
+        },
+    );
+    values
 }
 
 /// u at every point.

@@ -55,6 +55,84 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     lanes.iter().sum::<f64>() + rest
 }
 
+/// How many numbers a [`CarriedDot`] is.
+pub const DOT_STATE: usize = 9;
+
+/// A scalar product [`dot`] in the making, where parts of its numbers are in different places: carried from one to the
+/// next it gives the same number.
+#[derive(Debug, Clone, Copy)]
+pub struct CarriedDot {
+    lanes: [f64; 8],
+    rest: f64,
+}
+
+impl Default for CarriedDot {
+    fn default() -> Self {
+        Self {
+            lanes: [0.0; 8],
+            rest: std::iter::empty::<f64>().sum(),
+        }
+    }
+}
+
+impl CarriedDot {
+    /// Adds the products of some numbers of `total`, of which these begin at `first`.
+    pub fn add(&mut self, a: &[f64], b: &[f64], first: usize, total: usize) {
+        const LANES: usize = 8;
+        let whole = total - total % LANES;
+        let end = first + a.len();
+        // Up to where the lanes begin anew, then by lanes, then one by one again.
+        let head = first.next_multiple_of(LANES).min(end) - first;
+        let body = (end.min(whole).max(first + head) - first - head) / LANES * LANES;
+        let one_by_one = |range: std::ops::Range<usize>, carried: &mut Self| {
+            for k in range {
+                let product = a[k] * b[k];
+                match first + k < whole {
+                    true => carried.lanes[(first + k) % LANES] += product,
+                    false => carried.rest += product,
+                }
+            }
+        };
+        one_by_one(0..head, self);
+        add_to_lanes(&a[head..head + body], &b[head..head + body], &mut self.lanes);
+        one_by_one(head + body..a.len(), self);
+    }
+
+    /// The scalar product.
+    pub fn sum(&self) -> f64 {
+        self.lanes.iter().sum::<f64>() + self.rest
+    }
+
+    /// What it is made of.
+    pub fn numbers(&self) -> [f64; DOT_STATE] {
+        std::array::from_fn(|k| self.lanes.get(k).copied().unwrap_or(self.rest))
+    }
+
+    /// From what it is made of.
+    pub fn from_numbers(numbers: impl Iterator<Item = f64>) -> Self {
+        let mut carried = Self::default();
+        for (k, number) in numbers.enumerate() {
+            match carried.lanes.get_mut(k) {
+                Some(lane) => *lane = number,
+                None => carried.rest = number,
+            }
+        }
+        carried
+    }
+}
+
+/// The part of [`dot`] in lanes.
+#[multiversion(targets("x86_64+avx2+fma"))]
+fn add_to_lanes(a: &[f64], b: &[f64], sums: &mut [f64; 8]) {
+    let mut lanes = *sums;
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        for lane in 0..8 {
+            lanes[lane] += a[lane] * b[lane];
+        }
+    }
+    *sums = lanes;
+}
+
 /// 1 / (1 + e⁻ᶻ) of every number, to about one unit in the last place.
 #[multiversion(targets("x86_64+avx2+fma"))]
 pub fn sigmoid(values: &mut [f64]) {

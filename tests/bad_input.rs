@@ -137,12 +137,17 @@ fn an_activation_that_is_not_smooth_enough_is_refused_with_the_reason() {
 
 #[test]
 fn a_formula_that_is_not_finite_stops_the_run_with_the_point() {
-    expect("cos(pi*x)", "sqrt(x)", 1, &["source is NaN at x = [-0."]);
+    expect(
+        "cos(pi*x)",
+        "sqrt(x)",
+        2,
+        &["problem.toml:", "equation.exact", "source is NaN at x = [-0."],
+    );
     expect(
         "reaction = \"1\"",
         "reaction = \"1/(x - x)\"",
-        1,
-        &["reaction", "at x = ["],
+        2,
+        &["problem.toml:10:", "equation.reaction", "at x = ["],
     );
 }
 

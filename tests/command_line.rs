@@ -295,7 +295,7 @@ fn a_run_that_failed_at_once_does_not_occupy_its_directory() {
         greedy_pde(directory.path(), &["solve", "problem.toml"])
             .status
             .code(),
-        Some(1)
+        Some(2)
     );
     write(directory.path(), SMALL);
     assert!(

@@ -118,7 +118,7 @@ fn what_cannot_be_compared_is_refused() {
         (&["run", "nowhere"], "nowhere: holds no run"),
         (
             &["run", "--reference", "values.csv"],
-            "values.csv:2: `0.5` is not a point and its value: 2 numbers",
+            "values.csv:2: `0.5` is not a point and its value: 2 finite numbers",
         ),
         (&["run", "--reference", "empty.csv"], "holds no values"),
         (&["run", "--reference", "none.csv"], "none.csv: cannot be read"),

@@ -130,8 +130,8 @@ fn a_jump_of_the_coefficient_at_a_cells_edge_costs_nothing() {
 #[test]
 fn measurements_are_fitted_and_noise_is_not() {
     let report = solve(&Problem::from_path("configs/data_1d.toml".as_ref(), &Overrides::default()).unwrap());
-    // The noise is 0.05, and the interval has the length 2.
-    let l2 = report.rows.last().unwrap().l2.unwrap() / 2f64.sqrt();
+    // The noise is 0.05.
+    let l2 = report.rows.last().unwrap().l2.unwrap();
     assert!(l2 < 0.05, "{l2}");
 }
 

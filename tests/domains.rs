@@ -3,7 +3,7 @@
 mod common;
 
 use common::{rate, row, solve};
-use greedy_pde::domain::{Domain, Face, Mesh, Region, polygon, read_gmsh};
+use greedy_pde::domain::{Domain, Element, Face, Mesh, Region, polygon, read_gmsh};
 use greedy_pde::points::{PointSet, Rule, Tile, simplex_rule};
 use greedy_pde::problem::{Overrides, Problem};
 use std::sync::Arc;
@@ -292,6 +292,21 @@ fn bad_domains_are_refused_with_the_reason() {
             "negative at none",
         ),
         (
+            "shape = \"inside\"\nlower = [-1,-1]\nupper = [1,1]\ninside = \"if(x^2 + y^2 < 0.5, -1, 1)\""
+                .to_string(),
+            "jumps at x = ",
+        ),
+        (
+            "shape = \"inside\"\nlower = [-1,-1]\nupper = [1,1]\ninside = \"sqrt(x) - 0.5\"".to_string(),
+            "not a number at x = ",
+        ),
+        (polygon("[[0,0,5],[1,0],[1,1]]"), "two coordinates, not 3"),
+        (
+            polygon("[[0,0],[1,0],[1,1]]\nholes = [[[2,2],[3,2],[3,3]]]"),
+            "`domain.holes`",
+        ),
+        ("shape = \"union\"\nparts = []".to_string(), "at least one part"),
+        (
             "shape = \"box\"\ndimension = 2\nvertices = [[0,0]]".to_string(),
             "not `vertices`",
         ),
@@ -299,6 +314,38 @@ fn bad_domains_are_refused_with_the_reason() {
     for (domain, wanted) in cases {
         let message = refused(&domain);
         assert!(message.contains(wanted), "{domain}: {message}");
+    }
+}
+
+/// A cell that is there twice, or lies over others, would count twice and hide the boundary.
+#[test]
+fn cells_that_overlap_are_refused() {
+    for (name, dimension) in [
+        ("lshape.msh", 2),
+        ("quads.msh", 2),
+        ("cube.msh", 3),
+        ("hexes.msh", 3),
+    ] {
+        let bytes = std::fs::read(format!("tests/data/{name}")).unwrap();
+        let raw = read_gmsh(&bytes, dimension).unwrap();
+        assert!(Mesh::new(dimension, raw.clone()).is_ok(), "{name}");
+        // The same nodes once more, and a copy with nodes of its own that is moved a little.
+        let alone = raw.cells[0];
+        let mut single = raw.clone();
+        (single.cells, single.named) = (vec![alone, alone], Vec::new());
+        let mut moved = raw.clone();
+        let copies = alone.nodes().iter().map(|&node| {
+            let mut place = raw.nodes[node as usize];
+            place[0] += 1e-3;
+            moved.nodes.push(place);
+            moved.nodes.len() as u32 - 1
+        });
+        let copies: Vec<u32> = copies.collect();
+        moved.cells.push(Element::new(dimension, &copies));
+        for (raw, words) in [(single, "are the same"), (moved, "overlap")] {
+            let error = Mesh::new(dimension, raw).unwrap_err();
+            assert!(error.message.contains(words), "{name}: {error}");
+        }
     }
 }
 

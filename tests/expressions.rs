@@ -8,6 +8,7 @@ fn scope(dimension: usize) -> Scope {
         dimension,
         constants: [("c".to_string(), 0.5)].into(),
         unknown: true,
+        time: false,
         operators: true,
     }
 }

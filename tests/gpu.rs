@@ -4,371 +4,79 @@
 
 mod common;
 
+use common::adapter::{OnAdapter, open, run_on_adapter, small};
 use common::laws::{self, check_laws, network, problem, unit};
-use greedy_pde::candidates::DirectionKind;
 use greedy_pde::candidates::{Candidates, Grid, Knots, Line};
 use greedy_pde::domain::Region;
-use greedy_pde::gpu::{self, AdapterChoice, DevicePass, Gpu, GpuOptions, GpuSums, Precision, WholeEngine};
+use greedy_pde::gpu::{DevicePass, Gpu, GpuOptions, GpuSums, Precision};
 use greedy_pde::network::{Network, Neuron};
 use greedy_pde::points::{PointSet, Tile};
 use greedy_pde::problem::{Overrides, Problem, Purpose};
-use greedy_pde::report::Report;
 use greedy_pde::run::{BackendChoice, RunOptions, run};
-use greedy_pde::sums::whole::{
-    Engine, Fallback, Functional, LineFactors, LineSums, NeuronList, Reference, Runs, WholeTerm,
-};
 use greedy_pde::sums::{
-    Accuracy, CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PrecisionChoice, Sums, WholeSums,
+    Accuracy, CpuOptions, CpuSums, MomentTables, PairSums, PassOptions, PrecisionChoice, Sums,
 };
-use libtest_mimic::{Arguments, Failed, Trial};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 fn main() {
-    // SAFETY: no other thread has been started yet.
-    unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
-    let arguments = Arguments::from_args();
-    let adapter = gpu::choose(&AdapterChoice {
-        name: None,
-        software: true,
-    });
-    let required = std::env::var_os("GREEDY_PDE_REQUIRE_GPU").is_some();
-    if let (Err(error), true) = (&adapter, required) {
-        eprintln!("GREEDY_PDE_REQUIRE_GPU is set, but: {error}");
-        std::process::exit(1);
-    }
-    let missing = adapter.is_err();
-    let on_adapter = |name: &str, test: fn()| {
-        Trial::test(name, move || {
-            test();
-            Ok::<(), Failed>(())
-        })
-        .with_ignored_flag(missing)
-    };
-    let trials = vec![
-        on_adapter("the_gpu_obeys_the_laws", the_gpu_obeys_the_laws),
-        on_adapter("whole_numbers_obey_the_laws", whole_numbers_obey_the_laws),
-        on_adapter(
-            "every_whole_number_is_that_of_the_reference",
-            every_whole_number_is_that_of_the_reference,
-        ),
-        on_adapter(
-            "sums_at_the_edge_do_not_overflow",
-            sums_at_the_edge_do_not_overflow,
-        ),
-        on_adapter(
-            "the_same_bytes_as_the_integer_mode_of_the_cpu",
-            the_same_bytes_as_the_integer_mode_of_the_cpu,
-        ),
-        on_adapter(
-            "a_device_lost_on_the_way_changes_no_byte",
-            a_device_lost_on_the_way_changes_no_byte,
-        ),
-        on_adapter(
+    let tests: Vec<OnAdapter> = vec![
+        ("the_gpu_obeys_the_laws", the_gpu_obeys_the_laws),
+        (
             "scores_are_right_to_the_precision",
             scores_are_right_to_the_precision,
         ),
-        on_adapter(
+        (
             "a_lost_device_leaves_the_cpu_to_go_on",
             a_lost_device_leaves_the_cpu_to_go_on,
         ),
-        on_adapter(
+        (
             "streamed_tiles_and_resident_points_agree",
             streamed_tiles_and_resident_points_agree,
         ),
-        on_adapter(
+        (
             "smooth_activations_agree_with_the_cpu",
             smooth_activations_agree_with_the_cpu,
         ),
-        on_adapter(
+        (
             "a_potential_is_scored_on_the_device",
             a_potential_is_scored_on_the_device,
         ),
-        on_adapter(
+        (
             "moment_tables_are_those_of_the_cpu",
             moment_tables_are_those_of_the_cpu,
         ),
-        on_adapter(
+        (
             "refinement_finds_the_same_neurons",
             refinement_finds_the_same_neurons,
         ),
-        on_adapter("the_same_neurons_as_on_the_cpu", the_same_neurons_as_on_the_cpu),
-        on_adapter(
+        ("the_same_neurons_as_on_the_cpu", the_same_neurons_as_on_the_cpu),
+        (
             "every_shipped_problem_is_solved_alike",
             every_shipped_problem_is_solved_alike,
         ),
-        on_adapter(
+        (
             "a_penalty_does_not_end_a_run_on_a_device",
             a_penalty_does_not_end_a_run_on_a_device,
         ),
-        on_adapter(
+        (
             "refused_neurons_leave_no_single_precision_behind",
             refused_neurons_leave_no_single_precision_behind,
         ),
-        on_adapter(
+        (
             "numbers_too_large_for_single_precision",
             numbers_too_large_for_single_precision,
         ),
-        on_adapter(
+        (
             "the_same_numbers_every_time_on_every_thread",
             the_same_numbers_every_time,
         ),
-        on_adapter(
+        (
             "ten_million_points_stream_in_little_memory",
             ten_million_points_stream_in_little_memory,
         ),
     ];
-    libtest_mimic::run(&arguments, trials).exit();
-}
-
-fn open() -> Arc<Gpu> {
-    let adapter = gpu::choose(&AdapterChoice {
-        name: None,
-        software: true,
-    })
-    .unwrap();
-    Arc::new(Gpu::open(&adapter).unwrap())
-}
-
-/// The terms of a problem in whole numbers.
-fn whole_terms(problem: &Problem) -> Arc<Vec<WholeTerm>> {
-    let power = problem.dictionary.activation.relu_power().unwrap();
-    let loss = problem.loss(8, Purpose::Training).unwrap();
-    let terms = loss.terms.iter();
-    Arc::new(
-        terms
-            .map(|term| WholeTerm::new(term, &problem.domain, power).unwrap())
-            .collect(),
-    )
-}
-
-/// Whole numbers on a device, as a run has them.
-fn whole_device(problem: &Problem, gpu: Arc<Gpu>) -> WholeSums {
-    let loss = problem.loss(8, Purpose::Training).unwrap();
-    let activation = problem.dictionary.activation;
-    let engine = |terms: Arc<Vec<WholeTerm>>| -> Box<dyn Engine> {
-        let device = WholeEngine::new(gpu, Arc::clone(&terms));
-        Box::new(Fallback::new(Box::new(device), terms))
-    };
-    WholeSums::new(loss, &problem.domain, activation, CpuOptions::default(), engine).unwrap()
-}
-
-fn whole_numbers_obey_the_laws() {
-    for (dimension, formulation, activation) in [
-        (1, "energy", "relu^2"),
-        (2, "energy", "relu^1"),
-        (3, "energy", "relu^2"),
-        (2, "fourth", "relu^3"),
-        (2, "residual", "relu^5"),
-    ] {
-        let problem = problem(dimension, formulation, activation);
-        let activation = problem.dictionary.activation;
-        let (u, grid) = (network(activation, dimension), laws::grid(activation, dimension));
-        let sums = whole_device(&problem, open());
-        check_laws(&sums, &u, &grid);
-        assert_eq!(sums.report().backend, "gpu");
-    }
-}
-
-/// All numbers that an engine makes of a functional and of a network.
-#[derive(PartialEq)]
-struct Numbers {
-    exponents: Vec<Vec<i32>>,
-    lines: Vec<Vec<LineSums>>,
-    neurons: Vec<Vec<i128>>,
-    slopes: Vec<Vec<i128>>,
-    risk: Vec<(f64, i128)>,
-}
-
-fn numbers(engine: &dyn Engine, terms: &Arc<Vec<WholeTerm>>, u: &Network, grid: &Grid) -> Numbers {
-    let rho = Functional::of_network(u.clone(), true);
-    let runs = Runs::new(Arc::clone(terms), grid);
-    let which: Vec<usize> = (0..grid.lines.len()).collect();
-    let factors = |term: &WholeTerm| {
-        let count = (which.len() * term.term.symbols.len()) as i64;
-        LineFactors {
-            factors: (0..count).map(|i| (1 << 53) - 12_345_678_901 * i).collect(),
-            units: vec![1.0; which.len()],
-            doublings: vec![4; which.len()],
-        }
-    };
-    let factors: Vec<LineFactors> = terms.iter().map(factors).collect();
-    let list = |term: &WholeTerm, slopes: bool| {
-        let active = u
-            .neurons
-            .iter()
-            .filter_map(|neuron| term.frame().argument(neuron));
-        let arguments: Vec<Vec<i64>> = active.map(|(_, argument)| argument).collect();
-        NeuronList {
-            count: arguments.len(),
-            arguments: arguments.concat(),
-            slopes,
-        }
-    };
-    let lists = |slopes: bool| -> Vec<NeuronList> { terms.iter().map(|term| list(term, slopes)).collect() };
-    Numbers {
-        exponents: engine.exponents(&rho).unwrap(),
-        lines: engine.line_sums(&rho, &runs, &which, &factors).unwrap(),
-        neurons: engine.neuron_sums(&rho, &lists(false)).unwrap(),
-        slopes: engine.neuron_sums(&rho, &lists(true)).unwrap(),
-        risk: engine.risk_sums(u).unwrap(),
-    }
-}
-
-/// Native 64-bit integers and pairs of words, stage by stage, against the reference; one bit of one coefficient changed
-/// shows.
-fn every_whole_number_is_that_of_the_reference() {
-    for (dimension, formulation, activation) in [
-        (1, "energy", "relu^2"),
-        (2, "energy", "relu^1"),
-        (10, "energy", "relu^2"),
-        (2, "fourth", "relu^3"),
-        (2, "residual", "relu^3"),
-    ] {
-        let problem = problem(dimension, formulation, activation);
-        let activation = problem.dictionary.activation;
-        let (u, grid) = (network(activation, dimension), laws::grid(activation, dimension));
-        let terms = whole_terms(&problem);
-        let expected = numbers(&Reference::new(Arc::clone(&terms)), &terms, &u, &grid);
-        for native in [true, false] {
-            let engine = WholeEngine::new(Arc::new(open_gpu(native)), Arc::clone(&terms));
-            assert!(
-                numbers(&engine, &terms, &u, &grid) == expected,
-                "{dimension} {formulation} {activation}, native {native}"
-            );
-        }
-        let mut damaged: Vec<WholeTerm> = Arc::try_unwrap(whole_terms(&problem)).ok().unwrap();
-        damaged[0].columns[4321] ^= 1 << 40;
-        let damaged = Arc::new(damaged);
-        let engine = WholeEngine::new(open(), Arc::clone(&damaged));
-        let found = numbers(&engine, &damaged, &u, &grid);
-        assert!(
-            found.lines != expected.lines,
-            "{dimension} {formulation} {activation}"
-        );
-        assert!(found.risk != expected.risk);
-    }
-}
-
-fn open_gpu(native: bool) -> Gpu {
-    let adapter = gpu::choose(&AdapterChoice {
-        name: None,
-        software: true,
-    });
-    Gpu::open_as(&adapter.unwrap(), native).unwrap()
-}
-
-/// All points in one bin, one coefficient a hundred million times the others: no sum wraps around.
-fn sums_at_the_edge_do_not_overflow() {
-    let text = "name = \"edge\"\n[domain]\ndimension = 1\n[equation]\ndiffusion = \"1\"\n\
-                reaction = \"if(x < 0.001, 1e8, 1)\"\nexact = \"1 + cos(pi*x)\"\n[boundary]\ncondition = \"neumann\"\n\
-                [dictionary]\nactivation = \"relu^2\"\n[quadrature]\nrule = \"halton\"\npoints = 300000\n\
-                [solver]\nneurons = 8\n";
-    let text = text.replace("if(x < 0.001, 1e8, 1)", "1 + 1e8*max(0, 1 - 1000*x)");
-    let problem = Problem::from_toml(&text, "edge", &Overrides::default()).unwrap();
-    let activation = problem.dictionary.activation;
-    // Three knots around the domain: every point lies between two of them.
-    let knots = Knots {
-        first: -1.0,
-        step: 2.0,
-        count: 3,
-    };
-    let line = Line {
-        omega: vec![1.0],
-        knots,
-    };
-    let grid = Grid::new(vec![line], true);
-    let mut u = network(activation, 1);
-    u.coefficients.iter_mut().for_each(|a| *a = 1e3 * a.abs());
-    let sums = whole_device(&problem, open());
-    let cpu = CpuSums::new(
-        problem.loss(8, Purpose::Training).unwrap(),
-        activation,
-        CpuOptions::default(),
-    )
-    .unwrap();
-    let scores = |sums: &dyn Sums| {
-        let rho = sums.gradient(&u).unwrap();
-        rho.scores(Candidates::Grid(&grid), Accuracy::Full)
-            .unwrap()
-            .values
-    };
-    let (found, expected) = (scores(&sums), scores(&cpu));
-    for (found, expected) in found.iter().zip(&expected) {
-        assert!(
-            (found - expected).abs() <= 1e-11 * expected.abs(),
-            "{found} {expected}"
-        );
-    }
-    let (found, expected) = (sums.risk(&u).unwrap(), cpu.risk(&u).unwrap());
-    assert!((found / expected - 1.0).abs() < 1e-11, "{found} {expected}");
-}
-
-/// The shipped problems in which a device does the sums in whole numbers, made small.
-const SMALL: [(&str, usize, Option<usize>, Option<usize>); 8] = [
-    ("ex1_neumann", 128, Some(400), None),
-    ("ex1_pinn", 32, None, None),
-    ("ex1_dirichlet", 24, Some(400), None),
-    ("ex2_three_peaks", 128, Some(500), None),
-    ("ex3_energy", 16, Some(24), None),
-    ("ex3_pinn", 8, None, Some(1000)),
-    ("ex4_biharmonic", 12, Some(20), None),
-    ("ex5_elliptic_10d", 24, None, Some(30_000)),
-];
-
-fn shipped(name: &str, neurons: usize, cells: Option<usize>, points: Option<usize>) -> Problem {
-    let overrides = Overrides {
-        neurons: Some(neurons),
-        cells,
-        points,
-        ..Overrides::default()
-    };
-    Problem::from_path(std::path::Path::new(&format!("configs/{name}.toml")), &overrides).unwrap()
-}
-
-fn solved(problem: &Problem, backend: BackendChoice, precision: PrecisionChoice) -> (Report, Network) {
-    let options = RunOptions {
-        backend,
-        precision,
-        ..RunOptions::default()
-    };
-    run(problem, &options, &mut |_| ControlFlow::Continue(())).unwrap()
-}
-
-/// To the last bit of every coefficient, and the neurons of the default mode of the CPU.
-fn the_same_bytes_as_the_integer_mode_of_the_cpu() {
-    for (name, neurons, cells, points) in SMALL {
-        let problem = shipped(name, neurons, cells, points);
-        let (report, device) = solved(&problem, BackendChoice::Gpu, PrecisionChoice::Integer);
-        let (_, cpu) = solved(&problem, BackendChoice::Cpu, PrecisionChoice::Integer);
-        assert_eq!(device, cpu, "{name}");
-        let (_, plain) = solved(&problem, BackendChoice::Cpu, PrecisionChoice::Auto);
-        assert_eq!(device.neurons, plain.neurons, "{name}");
-        assert_eq!(report.precision, "integer", "{name}");
-        let told = report.device.unwrap();
-        assert!(told.submissions > 0 && told.bytes_down > 0, "{name}");
-    }
-}
-
-fn a_device_lost_on_the_way_changes_no_byte() {
-    let problem = problem(2, "energy", "relu^2");
-    let activation = problem.dictionary.activation;
-    let (u, grid) = (network(activation, 2), laws::grid(activation, 2));
-    let gpu = open();
-    let sums = whole_device(&problem, Arc::clone(&gpu));
-    let rho = sums.gradient(&u).unwrap();
-    let scores = || {
-        rho.scores(Candidates::Grid(&grid), Accuracy::Full)
-            .unwrap()
-            .values
-    };
-    let (before, risk) = (scores(), sums.risk(&u).unwrap());
-    gpu.destroy();
-    assert_eq!(scores(), before);
-    assert_eq!(sums.risk(&u).unwrap(), risk);
-    let report = sums.report();
-    assert_eq!(report.backend, "cpu");
-    assert!(report.notes.iter().any(|note| note.contains("the CPU goes on")));
+    run_on_adapter(&[], tests);
 }
 
 fn options(precision: PrecisionChoice, resident_bytes: usize) -> GpuOptions {
@@ -638,7 +346,10 @@ fn moment_tables_are_those_of_the_cpu() {
                 let pass = DevicePass::new(Arc::clone(gpu), power, &axes).unwrap();
                 Box::new(pass) as Box<dyn PairSums>
             });
-            let options = PassOptions { device, store: None };
+            let options = PassOptions {
+                device,
+                ..PassOptions::default()
+            };
             MomentTables::new(&loss.terms[0], power, axes.clone(), options, &mut |_, _| {
                 ControlFlow::Continue(())
             })
@@ -699,32 +410,6 @@ fn the_same_neurons_as_on_the_cpu() {
     }
 }
 
-/// A shipped problem, made small.
-fn small(path: &std::path::Path) -> Problem {
-    let sized = |cells, points| {
-        let overrides = Overrides {
-            neurons: Some(12),
-            cells,
-            points,
-            ..Overrides::default()
-        };
-        Problem::from_path(path, &overrides)
-    };
-    let dimension = Problem::from_path(path, &Overrides::default())
-        .unwrap()
-        .dimension();
-    let cells = [400, 24, 8][dimension.min(3) - 1];
-    let mut problem = sized(Some(cells), None)
-        .or_else(|_| sized(None, Some(1 << 11)))
-        .unwrap();
-    problem.dictionary.candidates = problem.dictionary.candidates.min(16);
-    if problem.dictionary.directions == DirectionKind::Axes && dimension > 1 {
-        // Enough points for moment tables.
-        return sized(None, Some(1 << 15)).unwrap();
-    }
-    problem
-}
-
 /// The same neurons and figures to rounding, or, where candidates tie to the last digit, figures within 1 %.
 fn every_shipped_problem_is_solved_alike() {
     let mut found = 0;
@@ -734,7 +419,7 @@ fn every_shipped_problem_is_solved_alike() {
             continue;
         }
         found += 1;
-        let problem = small(&path);
+        let problem = small(&path, 12);
         let ((on_cpu, cpu_network), (on_gpu, gpu_network)) = (
             solve(&problem, BackendChoice::Cpu),
             solve(&problem, BackendChoice::Gpu),

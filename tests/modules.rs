@@ -135,6 +135,7 @@ fn pages_name_only_files_that_exist() {
         "docs/gpu.md",
         "docs/method.md",
         "docs/problem-files.md",
+        "docs/python.md",
         "docs/results.md",
     ] {
         for file in named_files(page) {

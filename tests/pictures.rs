@@ -73,6 +73,11 @@ window.addEventListener('load', async () => {
 
 /// The page as Chromium sees it, in a window of this width.
 fn probe(page: &Path, width: usize) -> Option<serde_json::Value> {
+    ask(page, PROBE, width)
+}
+
+/// What a script in the page answers, as Chromium runs it in a window of this width.
+fn ask(page: &Path, script: &str, width: usize) -> Option<serde_json::Value> {
     if Command::new("chromium").arg("--version").output().is_err() {
         assert!(
             std::env::var_os("GREEDY_PDE_REQUIRE_BROWSER").is_none(),
@@ -83,7 +88,7 @@ fn probe(page: &Path, width: usize) -> Option<serde_json::Value> {
     const ANSWER: &str = "<pre id=\"probe\">";
     let copy = page.with_file_name("probed.html");
     let html = std::fs::read_to_string(page).unwrap();
-    std::fs::write(&copy, html.replace("</body>", &format!("{PROBE}</body>"))).unwrap();
+    std::fs::write(&copy, html.replace("</body>", &format!("{script}</body>"))).unwrap();
     // A browser may be slow to start on a busy machine: three attempts of a minute each.
     let dom = (0..3).find_map(|_| {
         let output = Command::new("timeout")
@@ -104,6 +109,45 @@ fn probe(page: &Path, width: usize) -> Option<serde_json::Value> {
     let start = dom.rfind(ANSWER).unwrap() + ANSWER.len();
     let end = start + dom[start..].find("</pre>").unwrap();
     Some(serde_json::from_str(&dom[start..end].replace("&amp;", "&")).unwrap())
+}
+
+/// Which moments of a flow are shown at first, and with the slider at its beginning.
+const SLIDER: &str = r#"<script>
+window.addEventListener('load', () => {
+  const shown = () => [...document.querySelectorAll('.moment')].map(m => m.getBoundingClientRect().height > 0);
+  const now = () => document.getElementById('now').textContent;
+  const first = [shown(), now()], slider = document.getElementById('moment');
+  slider.value = 0;
+  slider.dispatchEvent(new Event('input'));
+  const then = [shown(), now()];
+  document.body.innerHTML = '<pre id="probe">' + JSON.stringify({first, then}) + '</pre>';
+});
+</script>"#;
+
+#[test]
+fn a_slider_shows_one_moment_of_a_flow_at_a_time() {
+    for dimension in [1, 2] {
+        let directory = tempfile::tempdir().unwrap();
+        let text = SMALL
+            .replace("dimension = 1", &format!("dimension = {dimension}"))
+            .replace("cos(pi*x)", "exp(-t)*cos(pi*x)")
+            .replace("cells = 100", "cells = 16");
+        let text = format!("{text}[time]\nend = 0.1\nsteps = 4\nsave_every = 2\n");
+        let run = solved(directory.path(), &text);
+        let Some(told) = ask(&run.join("report.html"), SLIDER, 1200) else {
+            return;
+        };
+        assert_eq!(
+            told,
+            serde_json::json!({
+                "first": [[false, false, true], "t = 0.1"],
+                "then": [[true, false, false], "t = 0"],
+            })
+        );
+        for name in ["energy", "errors", "neurons", "solution"] {
+            assert!(run.join(format!("plots/{name}.svg")).exists(), "{name}");
+        }
+    }
 }
 
 #[test]

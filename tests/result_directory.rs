@@ -220,6 +220,18 @@ fn a_second_run_in_a_directory_is_refused_and_a_killed_one_lets_go() {
     assert!(after.status.success(), "{}", stderr(&after));
 }
 
+/// A run that cannot begin leaves what it was to overwrite.
+#[test]
+fn a_formula_without_a_value_leaves_the_old_result() {
+    let directory = tempfile::tempdir().unwrap();
+    solved(directory.path(), SMALL, &[]);
+    let before = contents(directory.path());
+    write(directory.path(), &SMALL.replace("cos(pi*x)", "sqrt(x)"));
+    let refused = solve(directory.path(), &["--force"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert_eq!(contents(directory.path()), before);
+}
+
 #[test]
 fn what_is_stored_is_what_was_solved() {
     let directory = tempfile::tempdir().unwrap();

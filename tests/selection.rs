@@ -159,3 +159,27 @@ fn corners_that_a_sequence_does_not_see_are_no_trap() {
     );
     assert!(error < 0.1 && error < 5.0 * estimate, "{error} {estimate}");
 }
+
+/// Few points in four dimensions: a neuron in a corner with hardly any point in its support has a norm that nobody knows. Two sets of points
+/// agreed on it by chance, and the first neuron had an error of thousands.
+#[test]
+fn neurons_that_few_points_see_are_not_taken() {
+    let overrides = Overrides {
+        points: Some(8192),
+        neurons: Some(24),
+        ..Overrides::default()
+    };
+    let text = std::fs::read_to_string("configs/field/gauss10.toml").unwrap();
+    let text = text
+        .replace("dimension = 10", "dimension = 4")
+        .replace("c = 0.703", "c = 1.7575");
+    let problem = Problem::from_toml(&text, "gauss4", &overrides).unwrap();
+    assert!(problem.doubts_norms());
+    let report = solve(&problem);
+    for row in &report.rows {
+        assert!(row.energy.unwrap() < 1.3, "{row:?}");
+    }
+    let last = report.rows.last().unwrap();
+    assert!(last.n == 24 && last.energy.unwrap() < 0.4, "{last:?}");
+    assert!(report.usable);
+}

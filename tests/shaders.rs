@@ -3,7 +3,7 @@
 mod common;
 
 use common::laws::problem;
-use greedy_pde::gpu::{self, Precision, Shader, ShaderSpec, WholeShader};
+use greedy_pde::gpu::{self, Adapter, Precision, Shader, ShaderSpec, WholeShader};
 use greedy_pde::problem::Purpose;
 use greedy_pde::sums::whole::{BLOCK, TASK, WholeTerm};
 
@@ -60,11 +60,10 @@ fn whole_terms() -> Vec<WholeTerm> {
 #[test]
 fn every_shader_of_whole_numbers_compiles_natively_and_in_pairs() {
     for term in whole_terms() {
-        for (shader, native) in WholeShader::ALL
-            .iter()
-            .flat_map(|shader| [(shader, true), (shader, false)])
-        {
-            compiles(&shader.wgsl(&term, native));
+        for shader in WholeShader::all(&term) {
+            for (native, software) in [(true, true), (false, true), (true, false), (false, false)] {
+                compiles(&shader.wgsl(&term, Adapter { native, software }));
+            }
         }
     }
 }
@@ -105,8 +104,8 @@ fn compiles(text: &str) {
 #[test]
 fn uniforms_have_the_same_layout_on_both_sides() {
     use gpu::{
-        ChannelsParams, JetsParams, MomentsParams, NarrowParams, NeuronsParams, PeaksParams, RefineParams,
-        RiskParams, RunsParams, ScoreParams, WholeChannelsParams, WholeJetsParams, WholeRiskParams,
+        ChannelsParams, JetsParams, MomentsParams, NarrowParams, NeuronsParams, Outcome, RefineParams,
+        RiskParams, RunsParams, RunsShape, ScoreParams, WholeFieldParams, WholeRiskParams,
     };
     use std::mem::offset_of;
     let spec = &specs()[0];
@@ -140,31 +139,43 @@ fn uniforms_have_the_same_layout_on_both_sides() {
     check!(gpu::narrow_wgsl(), NarrowParams, count, width);
     check!(gpu::moments_wgsl(2), MomentsParams, columns);
     let term = &whole_terms()[0];
-    let whole = |shader: WholeShader| shader.wgsl(term, true);
+    let adapter = Adapter {
+        native: true,
+        software: true,
+    };
+    let whole = |shader: WholeShader| shader.wgsl(term, adapter);
     check!(
-        whole(WholeShader::Jets),
-        WholeJetsParams,
+        whole(WholeShader::Field {
+            continued: false,
+            outcome: Outcome::Values
+        }),
+        WholeFieldParams,
         stride,
-        first,
-        last,
-        clear
+        count,
+        first_single,
+        last_single,
+        first_line,
+        last_line,
+        lines_at,
+        pieces_at
     );
     check!(
-        whole(WholeShader::Channels),
-        WholeChannelsParams,
+        whole(WholeShader::Runs(RunsShape::ALONE)),
+        RunsParams,
         stride,
-        with_load,
-        only_residual
+        tasks
     );
-    check!(whole(WholeShader::Peaks), PeaksParams, stride, blocks);
-    check!(whole(WholeShader::Runs { lanes: 1 }), RunsParams, stride, tasks);
     check!(
-        whole(WholeShader::Neurons { slopes: true }),
+        whole(WholeShader::Neurons {
+            slopes: true,
+            first: 0
+        }),
         NeuronsParams,
         stride,
+        count,
         blocks
     );
-    check!(whole(WholeShader::Risk), WholeRiskParams, stride, blocks);
+    check!(whole(WholeShader::Risk), WholeRiskParams, stride, count, blocks);
 }
 
 /// llvmpipe 22.3 silently ends an invocation's loops after about 65,535 trips in all.
@@ -192,12 +203,14 @@ fn no_invocation_loops_too_long() {
     for term in whole_terms() {
         let (d, k, c) = (term.dimension(), term.power, term.term.symbols.len());
         let per_lane = BLOCK / gpu::WORKGROUP;
-        let (sums, pieces) = (c * (2 + d), 12);
-        let jets = 256 * (d + pieces + c * (k + 2));
-        let neurons = per_lane * (d + c * (k + d + 1)) + sums * (gpu::WORKGROUP + 2);
-        // Tasks of 512 points and more are shared by 16 invocations.
-        let runs = (TASK / 16).max(512) * (c + 2 * (k + 1) + k * (k + 1)) + 16 * (k + 1);
-        for trips in [jets, neurons, runs] {
+        // Each of up to eight points of an invocation looks for its piece; nothing else loops: it is written out.
+        let (points, pieces) = (8, 16);
+        let field = gpu::FIELD_BATCH * (2 + points * pieces);
+        let chunks = (c * (2 + d)).div_ceil(31);
+        let neurons = per_lane + chunks * (gpu::WORKGROUP + 2);
+        // Where tasks are not shared by 16 invocations they have at most 256 points.
+        let runs = (TASK / 16).max(8 * 256) + 16 * (k + 1);
+        for trips in [field, neurons, runs] {
             assert!(trips < 50_000, "{trips} trips, d = {d}, k = {k}");
         }
     }

@@ -2,9 +2,11 @@
 
 mod dictionary;
 mod grid;
+mod seen;
 
 pub use dictionary::{Dictionary, DirectionKind};
 pub use grid::{DEFAULT_OFFSETS, Draw, axis_bins, grid, is_fixed, resolution};
+pub use seen::Seen;
 
 use crate::network::Neuron;
 use std::ops::Range;

@@ -125,6 +125,7 @@ impl BackendArguments {
                 PrecisionName::F64 => PrecisionChoice::F64,
                 PrecisionName::Integer => PrecisionChoice::Integer,
             },
+            cluster: super::cluster().clone(),
             ..RunOptions::default()
         }
     }
@@ -189,6 +190,9 @@ pub(super) struct EvaluateArguments {
     /// Also the Laplacian.
     #[arg(long)]
     pub(super) laplacian: bool,
+    /// At this time, of a problem in time (default: the last one).
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub(super) time: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -202,7 +206,11 @@ pub(super) enum ExportFormat {
 #[command(after_help = "\
 Examples:
   greedy-pde export runs/ex3_energy --format vtk --grid 200
-  greedy-pde export runs/ex1_neumann --format npy --output u.npy")]
+  greedy-pde export runs/ex1_neumann --format npy --output u.npy
+  greedy-pde export runs/allen_cahn_2d --format vtk --frames
+
+With --frames: vtk writes solution_0.vtk, … and solution.vtk.series, which ParaView opens as one; npy
+u[frame, i, j, …] and solution_times.npy; csv has t in its first column.")]
 pub(super) struct ExportArguments {
     /// The directory of a run; of an interrupted one, what it has so far.
     #[arg(value_name = "DIR")]
@@ -213,6 +221,12 @@ pub(super) struct ExportArguments {
     /// Grid points in each coordinate, the ends included (default: 101; fewer above 3-D).
     #[arg(long, value_name = "N", value_parser = count)]
     pub(super) grid: Option<usize>,
+    /// At this time, of a problem in time (default: the last one).
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    pub(super) time: Option<f64>,
+    /// At all times that were kept.
+    #[arg(long, conflicts_with = "time")]
+    pub(super) frames: bool,
     /// The file to write (default: solution.<format> in DIR).
     #[arg(long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
@@ -276,11 +290,26 @@ pub(super) struct CheckArguments {
     pub(super) problem: ProblemArguments,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum BenchKind {
+    Cluster,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
+Examples:
+  mpirun -n 4 greedy-pde bench cluster --threads 1
   greedy-pde bench --dimensions 10 --points 1e6,1e7 --directions 16 --adapter nvidia")]
 pub(super) struct BenchArguments {
+    /// Measure how sums scale with the processes that `mpirun` started, instead of adapters.
+    #[arg(value_enum, value_name = "cluster")]
+    pub(super) what: Option<BenchKind>,
+    /// With `cluster`: points of the pass in ten dimensions.
+    #[arg(long, value_name = "N", value_parser = count, requires = "what")]
+    pub(super) pass_points: Option<usize>,
+    /// With `cluster`: threads of each process (default: all cores).
+    #[arg(long, value_name = "T", value_parser = threads, requires = "what")]
+    pub(super) threads: Option<usize>,
     /// Take the adapter whose name contains this.
     #[arg(long, value_name = "NAME")]
     pub(super) adapter: Option<String>,
@@ -293,6 +322,10 @@ pub(super) struct BenchArguments {
     /// Numbers of directions to measure, each with 64 offsets.
     #[arg(long, value_delimiter = ',', default_value = "4,16", value_parser = count, value_name = "K,…")]
     pub(super) directions: Vec<usize>,
+    /// Measure whole solves instead, on the CPU path and on the device: all that docs/gpu.md lists, or those whose names
+    /// contain one of these; and the pass over a million points in ten dimensions.
+    #[arg(long, num_args = 0.., value_delimiter = ',', value_name = "NAME,…")]
+    pub(super) solves: Option<Vec<String>>,
     /// Print one JSON object on stdout.
     #[arg(long)]
     pub(super) json: bool,

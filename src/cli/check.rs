@@ -1,6 +1,6 @@
 //! `greedy-pde check`.
 
-use super::{CheckArguments, Failure};
+use super::{CheckArguments, Failure, cluster};
 use crate::cli::streams::{put, tell};
 use greedy_pde::candidates::DirectionKind;
 use greedy_pde::points::Rule;
@@ -9,7 +9,7 @@ use greedy_pde::run::{Memory, candidates, estimated_seconds, require_memory};
 
 pub(super) fn execute(arguments: &CheckArguments) -> Result<(), Failure> {
     let problem = Problem::from_path(&arguments.problem.problem, &arguments.problem.overrides())?;
-    require_memory(&problem)?;
+    require_memory(&problem, cluster().size())?;
     for (what, value) in describe(&problem)? {
         put!("{what:<12} {value}");
     }
@@ -29,6 +29,12 @@ pub(super) fn describe(problem: &Problem) -> Result<Vec<(&'static str, String)>,
         ("equation", words.equation.clone()),
     ];
     lines.extend(words.letters.iter().map(|letter| ("", format!("with {letter}"))));
+    lines.extend(
+        problem
+            .evolution
+            .iter()
+            .map(|evolution| ("in time", evolution.in_words())),
+    );
     lines.extend(words.boundary.iter().map(|line| ("boundary", line.clone())));
     lines.extend(problem.data.iter().map(|data| ("data", data.in_words())));
     let exact = match problem.exact {

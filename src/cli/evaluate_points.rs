@@ -1,5 +1,6 @@
 //! `greedy-pde evaluate`: a saved network at listed points.
 
+use super::export::moved;
 use super::number_lines::NumberLines;
 use super::streams::{failed, tell};
 use super::table::csv_line;
@@ -15,7 +16,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 pub(super) fn execute(arguments: &EvaluateArguments) -> Result<(), Failure> {
-    let Evaluated { network, domain } = Evaluated::load(&arguments.network)?;
+    let Evaluated { network, domain } = Evaluated::load(&arguments.network, arguments.time)?;
     let d = network.dimension;
     let mut header: Vec<String> = (1..=d).map(|i| format!("x{i}")).collect();
     let mut symbols = vec![Symbol::value()];
@@ -30,14 +31,17 @@ pub(super) fn execute(arguments: &EvaluateArguments) -> Result<(), Failure> {
     }
     let mut points = NumberLines::open(&arguments.points, d, "a point")?;
     let (mut outside, mut all) = (0, 0);
+    // What is wrong at once is said before anything is printed.
+    let mut next = points.chunk()?;
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "{}", header.join(",")).map_err(failed)?;
-    while let Some(chunk) = points.chunk()? {
+    while let Some(chunk) = next {
         all += chunk[0].len();
         outside += domain.as_ref().map_or(0, |domain| count_outside(domain, &chunk));
         for line in lines(&network, &symbols, &chunk) {
             writeln!(out, "{line}").map_err(failed)?;
         }
+        next = points.chunk()?;
     }
     out.flush().map_err(failed)?;
     if outside > 0 {
@@ -54,13 +58,17 @@ struct Evaluated {
 
 impl Evaluated {
     /// From a result directory, or from a network's file, whose problem may stand beside it.
-    fn load(path: &Path) -> Result<Self, Failure> {
+    fn load(path: &Path, time: Option<f64>) -> Result<Self, Failure> {
         if path.is_dir() {
-            let run = SavedRun::load(path)?;
+            let run = moved(SavedRun::load(path)?, time)?;
             return Ok(Self {
                 network: run.network,
                 domain: Some(run.problem.domain),
             });
+        }
+        if time.is_some() {
+            let message = format!("{}: --time needs the directory of a run in time", path.display());
+            return Err(Failure::Input(message));
         }
         let (network, notes) = network_file::load(path).map_err(|error| Failure::Input(error.to_string()))?;
         let beside = Problem::from_path(&path.with_file_name(PROBLEM), &Overrides::default()).ok();

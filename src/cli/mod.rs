@@ -3,7 +3,9 @@
 mod arguments;
 #[cfg(feature = "gpu")]
 mod bench;
+mod bench_cluster;
 mod check;
+mod companions;
 mod compare_runs;
 #[cfg(feature = "gpu")]
 mod devices;
@@ -19,12 +21,14 @@ mod table;
 mod write_page;
 
 pub use arguments::Arguments;
+pub use companions::{end, end_with_usage, meet};
 
 use arguments::{
     CheckArguments, Command, CompareArguments, EvaluateArguments, ExportArguments, ExportFormat,
     ReportArguments, ReproduceArguments, SolveArguments,
 };
 use clap::CommandFactory;
+use companions::{cluster, first_only};
 use greedy_pde::error::SolveError;
 use greedy_pde::problem::ProblemError;
 use greedy_pde::results::ResultsError;
@@ -40,6 +44,8 @@ pub enum Failure {
     Interrupted,
     /// Whoever reads the results has had enough, as `head` does.
     NobodyReads,
+    /// The first process failed with this exit code and tells why.
+    Elsewhere(u8),
 }
 
 impl Failure {
@@ -47,7 +53,7 @@ impl Failure {
     pub fn message(&self) -> Option<&str> {
         match self {
             Failure::Solve(message) | Failure::Input(message) => Some(message),
-            Failure::Interrupted | Failure::NobodyReads => None,
+            Failure::Interrupted | Failure::NobodyReads | Failure::Elsewhere(_) => None,
         }
     }
 
@@ -58,6 +64,7 @@ impl Failure {
             Failure::Solve(_) => 1,
             Failure::Input(_) => 2,
             Failure::Interrupted => 130,
+            Failure::Elsewhere(code) => *code,
         }
     }
 }
@@ -70,26 +77,10 @@ impl From<ProblemError> for Failure {
 
 impl From<ResultsError> for Failure {
     fn from(error: ResultsError) -> Self {
-        let advice = match &error {
-            ResultsError::Solve(error) => return error.clone().into(),
-            ResultsError::Exists(_) => {
-                ". Use --resume to go on from it, --force to overwrite it, or --output for another directory"
-            }
-            ResultsError::InUse(_) => ". Wait for it, or use --output for another directory",
-            ResultsError::DamagedCheckpoint(_) => "; nothing was changed. Use --force to start again",
-            ResultsError::NothingToResume(_) => {
-                ". Without --resume a new run begins; --force overwrites what is there"
-            }
-            ResultsError::FewerNeurons { .. } => {
-                ". Ask for as many with --neurons, or use --output for another directory"
-            }
-            ResultsError::OtherProblem { .. }
-            | ResultsError::DependsOnNeurons { .. }
-            | ResultsError::OtherVersion { .. } => {
-                "; nothing was changed. Use --output for another directory, or --force to start again"
-            }
-            _ => "",
-        };
+        if let ResultsError::Solve(error) = &error {
+            return error.clone().into();
+        }
+        let advice = error.advice(&|name| format!("--{name}"));
         let message = format!("{error}{advice}");
         match error.is_failure_of_the_run() {
             true => Failure::Solve(message),
@@ -100,11 +91,9 @@ impl From<ResultsError> for Failure {
 
 impl From<SolveError> for Failure {
     fn from(error: SolveError) -> Self {
-        match error {
-            // A GPU that is not there is a flag that cannot be followed.
-            SolveError::Device(error) => Failure::Input(error.to_string()),
-            SolveError::TooLarge { .. } => Failure::Input(error.to_string()),
-            other => Failure::Solve(other.to_string()),
+        match error.is_bad_input() {
+            true => Failure::Input(error.to_string()),
+            false => Failure::Solve(error.to_string()),
         }
     }
 }
@@ -113,6 +102,17 @@ impl From<SolveError> for Failure {
 pub fn execute(arguments: &Arguments) -> Result<(), Failure> {
     refuse_too_many_threads()?;
     match &arguments.command {
+        Command::Solve(arguments) => solve::execute(arguments),
+        Command::Reproduce(arguments) => paper::execute(arguments),
+        Command::Bench(arguments) if arguments.what.is_some() => bench_cluster::execute(arguments),
+        // There is nothing to share.
+        other => first_only(|| execute_alone(other)).map(|_| ()),
+    }
+}
+
+/// Commands that one process does.
+fn execute_alone(command: &Command) -> Result<(), Failure> {
+    match command {
         Command::Solve(arguments) => solve::execute(arguments),
         Command::Check(arguments) => check::execute(arguments),
         #[cfg(feature = "gpu")]

@@ -57,7 +57,7 @@ impl NumberLines {
             let numbers: Option<Vec<f64>> = record.iter().map(|field| field.parse().ok()).collect();
             let first = std::mem::replace(&mut self.first, false);
             match numbers {
-                Some(numbers) if numbers.len() == self.width => {
+                Some(numbers) if numbers.len() == self.width && numbers.iter().all(|x| x.is_finite()) => {
                     columns
                         .iter_mut()
                         .zip(numbers)
@@ -80,8 +80,8 @@ impl NumberLines {
             text.join(","),
             self.what,
             match self.width {
-                1 => "one number".to_string(),
-                d => format!("{d} numbers"),
+                1 => "one finite number".to_string(),
+                d => format!("{d} finite numbers"),
             }
         ))
     }

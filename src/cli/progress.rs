@@ -1,11 +1,11 @@
 //! Progress on stderr: a line that moves on a terminal, plain lines elsewhere.
 
-use crate::cli::streams::tell;
+use crate::cli::streams::{self, tell};
 use greedy_pde::error::SolveError;
 use greedy_pde::network::Network;
 use greedy_pde::problem::Problem;
 use greedy_pde::report::{Report, Row};
-use greedy_pde::run::{Event, RunOptions, run};
+use greedy_pde::run::{Event, RunOptions, TimeProgress, run};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::Cell;
 use std::io::IsTerminal;
@@ -53,7 +53,7 @@ const TEMPLATE: &str = "{bar:30} {pos}/{len}  {msg}  {elapsed} gone, {eta} left"
 impl ProgressLine {
     /// Progress towards `neurons`.
     pub(super) fn new(neurons: usize, quiet: bool) -> Self {
-        if quiet {
+        if quiet || streams::is_silent() {
             return ProgressLine::Silent;
         }
         if !std::io::stderr().is_terminal() || std::env::var_os("NO_COLOR").is_some() {
@@ -76,6 +76,8 @@ impl ProgressLine {
         match event {
             Event::Points { done, total } => self.points(*done, *total),
             Event::Step(step) => self.step(step.row, step.reported),
+            Event::Initial { done, total } => self.initial(*done, *total),
+            Event::Time(step) => self.time(step),
         }
     }
 
@@ -108,6 +110,56 @@ impl ProgressLine {
                 bar.set_position(row.n as u64);
                 if reported {
                     bar.set_message(figures(row));
+                }
+            }
+        }
+    }
+
+    /// A neuron was found for the initial value of a flow.
+    fn initial(&self, done: usize, total: usize) {
+        match self {
+            ProgressLine::Silent | ProgressLine::Plain(_) => {}
+            ProgressLine::Every(_) => tell!("t = 0  n = {done:5} of {total}"),
+            ProgressLine::Bar(bar, _) => {
+                bar.set_length(total as u64);
+                bar.set_position(done as u64);
+                bar.set_message("neurons for the initial value");
+            }
+        }
+    }
+
+    /// A step in time was taken.
+    fn time(&self, step: &TimeProgress) {
+        let row = step.row;
+        let words = || {
+            let error = row.l2.map_or(String::new(), |l2| format!("  L2 {l2:.2e}"));
+            format!(
+                "t = {:.4e}  n = {:4}{error}  energy {:.6e}",
+                row.time, row.n, row.energy
+            )
+        };
+        match self {
+            ProgressLine::Silent => {}
+            ProgressLine::Plain(_) if !step.saved => {}
+            ProgressLine::Plain(_) | ProgressLine::Every(_) => {
+                let (done, left) = (row.step.max(1) as f64, (step.steps - row.step) as f64);
+                tell!(
+                    "step {:5}/{}  {}  {:.1} s, about {:.0} s left",
+                    row.step,
+                    step.steps,
+                    words(),
+                    row.seconds,
+                    row.seconds / done * left
+                )
+            }
+            ProgressLine::Bar(bar, _) => {
+                if bar.length() != Some(step.steps as u64) || row.step == 0 {
+                    bar.set_length(step.steps as u64);
+                    bar.reset_eta();
+                }
+                bar.set_position(row.step as u64);
+                if step.saved {
+                    bar.set_message(words());
                 }
             }
         }

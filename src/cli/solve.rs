@@ -1,5 +1,6 @@
 //! `greedy-pde solve`.
 
+use super::companions::first_only;
 use super::progress::ProgressLine;
 use super::{Failure, SolveArguments, check, table, use_threads};
 use crate::cli::streams::{put, tell};
@@ -7,7 +8,10 @@ use greedy_pde::error::SolveError;
 use greedy_pde::greedy::Stopped;
 use greedy_pde::problem::{Problem, ProblemError};
 use greedy_pde::report::Report;
-use greedy_pde::results::{Existing, PAGE, ResultDirectory, ResultsError, with_overrides, write_page};
+use greedy_pde::results::{
+    Existing, PAGE, ResultDirectory, ResultsError, take_part, with_overrides, write_page,
+};
+use greedy_pde::run::Event;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,8 +29,15 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
         (_, true) => Existing::Resume,
         _ => Existing::Refuse,
     };
-    let mut results = ResultDirectory::open(&directory, &problem, &text, existing)?;
-    if let (Some(neurons), false) = (results.resumed_from(), arguments.quiet) {
+    let mut results = first_only(|| Ok(ResultDirectory::open(&directory, &problem, &text, existing)?))?;
+    if let (Some(step), false) = (
+        results.as_ref().and_then(ResultDirectory::resumed_step),
+        arguments.quiet,
+    ) {
+        tell!("going on from step {step}");
+    }
+    let resumed_from = results.as_ref().and_then(ResultDirectory::resumed_from);
+    if let (Some(neurons), false) = (resumed_from, arguments.quiet) {
         tell!("going on from {neurons} neurons");
     }
     if arguments.verbose {
@@ -34,9 +45,9 @@ pub(super) fn execute(arguments: &SolveArguments) -> Result<(), Failure> {
             tell!("{what:<12} {value}");
         }
     }
-    let report = run(arguments, &problem, &mut results, &directory)?;
+    let report = run(arguments, &problem, results.as_mut(), &directory)?;
     // The page first: whoever reads stdout may have had enough.
-    if !arguments.no_report {
+    if results.is_some() && !arguments.no_report {
         write_page(&directory)?;
     }
     // That a result should not be used is said in any case.
@@ -72,7 +83,7 @@ fn load(arguments: &SolveArguments) -> Result<(Problem, String), Failure> {
 fn run(
     arguments: &SolveArguments,
     problem: &Problem,
-    results: &mut ResultDirectory,
+    results: Option<&mut ResultDirectory>,
     directory: &Path,
 ) -> Result<Report, Failure> {
     let interrupted = interrupt_flag();
@@ -80,18 +91,29 @@ fn run(
         true => ProgressLine::every_step(),
         false => ProgressLine::new(problem.settings.neurons, arguments.quiet),
     };
-    let result = results.run(problem, &arguments.backend.run_options(), &mut |event| {
+    let mut observer = |event: &Event| {
         progress.show(event);
         match interrupted.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
-    });
+    };
+    let options = arguments.backend.run_options();
+    let result = match results {
+        Some(results) => results.run(problem, &options, &mut observer),
+        None => take_part(problem, &options, &mut observer),
+    };
     progress.finish();
     let place = match &result {
-        Err(ResultsError::Solve(SolveError::Interrupted)) => "in the pass over the points".to_string(),
+        Err(ResultsError::Solve(SolveError::Interrupted)) => match problem.evolution {
+            Some(_) => "before the first step in time".to_string(),
+            None => "in the pass over the points".to_string(),
+        },
         Ok((report, _)) if report.stopped == Stopped::Interrupted => {
-            format!("at {} neurons", report.neurons)
+            match report.time.as_ref().and_then(|time| time.rows.last()) {
+                Some(row) => format!("at t = {}", row.time),
+                None => format!("at {} neurons", report.neurons),
+            }
         }
         _ => return Ok(result?.0),
     };
@@ -114,7 +136,10 @@ fn print(report: &Report, arguments: &SolveArguments) -> Result<(), Failure> {
             report.points,
             report.adapter.as_deref().unwrap_or(&report.backend),
             report.precision,
-            table::of_run(&report.rows),
+            match &report.time {
+                Some(time) => table::of_flow(&time.rows),
+                None => table::of_run(&report.rows),
+            },
             report
                 .estimate
                 .as_ref()

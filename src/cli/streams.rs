@@ -6,9 +6,31 @@
 use super::Failure;
 use std::fmt::Arguments;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether another process does the talking.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Prints nothing from here on: another process does.
+pub(super) fn fall_silent() {
+    SILENT.store(true, Ordering::Relaxed);
+}
+
+/// Prints again: nobody else will.
+pub(super) fn speak() {
+    SILENT.store(false, Ordering::Relaxed);
+}
+
+/// Whether another process does the talking.
+pub(super) fn is_silent() -> bool {
+    SILENT.load(Ordering::Relaxed)
+}
 
 /// Prints a line of results.
 pub(super) fn print(line: Arguments) -> Result<(), Failure> {
+    if is_silent() {
+        return Ok(());
+    }
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(failed)
 }
@@ -23,6 +45,9 @@ pub(super) fn failed(error: io::Error) -> Failure {
 
 /// Prints a line for the user's eyes only.
 pub fn note(line: Arguments) {
+    if is_silent() {
+        return;
+    }
     // There is nowhere to complain.
     let _ = writeln!(io::stderr().lock(), "{line}");
 }

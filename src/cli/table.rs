@@ -1,7 +1,7 @@
 //! Tables for people.
 
 use comfy_table::{CellAlignment, Table, presets};
-use greedy_pde::report::Row;
+use greedy_pde::report::{Row, TimeRow};
 
 /// A plain table whose columns are right-aligned.
 pub(super) fn plain(header: impl Into<comfy_table::Row>, rows: Vec<Vec<String>>) -> Table {
@@ -25,5 +25,11 @@ pub(super) fn csv_line<'a>(columns: impl Iterator<Item = &'a Vec<f64>>, index: u
 /// The rows of a run.
 pub(super) fn of_run(rows: &[Row]) -> Table {
     let (header, lines) = greedy_pde::report::table(rows);
+    plain(header, lines)
+}
+
+/// The rows of a flow.
+pub(super) fn of_flow(rows: &[TimeRow]) -> Table {
+    let (header, lines) = greedy_pde::report::time_table(rows);
     plain(header, lines)
 }

@@ -210,7 +210,8 @@ pub fn difference(a: &Place, b: &Place) -> Place {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
-fn cross(a: &Place, b: &Place) -> Place {
+/// a × b.
+pub fn cross(a: &Place, b: &Place) -> Place {
     [
         a[1] * b[2] - a[2] * b[1],
         a[2] * b[0] - a[0] * b[2],

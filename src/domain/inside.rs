@@ -13,6 +13,10 @@ const SAMPLES: usize = 96;
 const HALVINGS: usize = 50;
 /// Points that are looked at together.
 const BLOCK: usize = 1024;
+/// Across a boundary that was found by halving, a continuous f changes by less than this part of its size on the line.
+const JUMP: f64 = 1e-6;
+/// Where ∇f vanishes on the boundary, differences over this part of the box tell the normal.
+const NEAR: f64 = 1e-5;
 
 /// {x in a box: f(x) < 0}.
 #[derive(Debug, Clone)]
@@ -59,7 +63,7 @@ impl Inside {
         let mut workspace = Workspace::default();
         for start in (0..VOLUME_POINTS).step_by(BLOCK) {
             let columns = inside.spread(start..start + BLOCK);
-            let accepted = inside.accepts(&columns, &mut workspace);
+            let accepted = inside.accepts(&columns, &mut workspace)?;
             if inside.center.is_empty()
                 && let Some(first) = accepted.iter().position(|accepted| *accepted)
             {
@@ -76,7 +80,7 @@ impl Inside {
         let part = found as f64 / VOLUME_POINTS as f64;
         inside.measure = part * inside.volume();
         inside.uncertainty = ((1.0 - part) / found as f64).sqrt();
-        inside.boundary = inside.estimated_boundary();
+        inside.boundary = inside.estimated_boundary()?;
         Ok(inside)
     }
 
@@ -115,14 +119,19 @@ impl Inside {
         &self.center
     }
 
-    /// Whether each of some points is inside.
-    pub fn accepts(&self, columns: &[Vec<f64>], workspace: &mut Workspace) -> Vec<bool> {
+    /// Whether each of some points is inside; an error where the formula has no value.
+    pub fn accepts(&self, columns: &[Vec<f64>], workspace: &mut Workspace) -> Result<Vec<bool>, DomainError> {
         let count = columns[0].len();
         let mut values = vec![0.0; count];
         let inputs: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
         self.value
             .evaluate(workspace, &inputs, count, &mut [values.as_mut_slice()]);
-        values.iter().map(|value| *value < 0.0).collect()
+        if let Some(place) = values.iter().position(|value| value.is_nan()) {
+            let point: Vec<f64> = columns.iter().map(|column| column[place]).collect();
+            return Err(DomainError::new(format!("is not a number at x = {point:?}"))
+                .help("it must have a value everywhere between `lower` and `upper`, negative inside and positive outside"));
+        }
+        Ok(values.iter().map(|value| *value < 0.0).collect())
     }
 
     /// Whether a point is inside.
@@ -149,7 +158,7 @@ impl Inside {
     }
 
     /// Σᵢ ∫ |nᵢ|² dS, each as the sum of |nᵢ| over the crossings of lines along the axis.
-    fn estimated_boundary(&self) -> f64 {
+    fn estimated_boundary(&self) -> Result<f64, DomainError> {
         let d = self.dimension();
         let mut sum = 0.0;
         for axis in 0..d {
@@ -159,7 +168,7 @@ impl Inside {
             let mut part = 0.0;
             for line in 0..lines {
                 let point: Vec<f64> = through.iter().map(|column| column[line]).collect();
-                let crossings = self.crossings(axis, &point);
+                let crossings = self.crossings(axis, &point)?;
                 part += crossings
                     .iter()
                     .map(|crossing| crossing.normal[axis].abs())
@@ -167,7 +176,7 @@ impl Inside {
             }
             sum += part * self.cross_section(axis) / lines as f64;
         }
-        sum
+        Ok(sum)
     }
 
     /// The size of the box seen along an axis.
@@ -176,66 +185,85 @@ impl Inside {
         widths.map(|i| self.upper[i] - self.lower[i]).product()
     }
 
-    /// Where the line through a point along an axis enters and leaves the domain; the box ends it, too.
-    pub fn crossings(&self, axis: usize, through: &[f64]) -> Vec<Crossing> {
+    /// Where the line through a point along an axis enters and leaves the domain; the box ends it, too. An error where the
+    /// formula does not say which way is out.
+    pub fn crossings(&self, axis: usize, through: &[f64]) -> Result<Vec<Crossing>, DomainError> {
         let (low, high) = self.side(axis);
-        let mut point = through.to_vec();
-        let mut value = |x: f64| {
+        let at = |x: f64| {
+            let mut point = through.to_vec();
             point[axis] = x;
-            self.value.evaluate_at(&point)[0] < 0.0
+            point
         };
-        let step = (high - low) / SAMPLES as f64;
+        let value = |x: f64| self.value.evaluate_at(&at(x))[0];
+        let end = |x: f64, sign: f64| {
+            let mut normal = vec![0.0; through.len()];
+            normal[axis] = sign;
+            Crossing { point: at(x), normal }
+        };
+        let place = |k: usize| low + (high - low) / SAMPLES as f64 * k as f64;
+        let values: Vec<f64> = (0..=SAMPLES).map(|k| value(place(k))).collect();
+        let size = values.iter().filter(|value| value.is_finite());
+        let size = size.fold(0.0_f64, |most, value| most.max(value.abs()));
         let mut found = Vec::new();
-        let mut before = value(low);
-        if before {
-            found.push((low, true));
+        if values[0] < 0.0 {
+            found.push(end(low, -1.0));
         }
         for k in 1..=SAMPLES {
-            let (mut left, mut right) = (low + (k - 1) as f64 * step, low + k as f64 * step);
-            let now = value(right);
-            if now != before {
-                for _ in 0..HALVINGS {
-                    let middle = 0.5 * (left + right);
-                    match value(middle) == before {
-                        true => left = middle,
-                        false => right = middle,
-                    }
-                }
-                found.push((0.5 * (left + right), false));
+            let before = values[k - 1] < 0.0;
+            if (values[k] < 0.0) == before {
+                continue;
             }
-            before = now;
+            let (mut left, mut right) = (place(k - 1), place(k));
+            for _ in 0..HALVINGS {
+                let middle = 0.5 * (left + right);
+                match (value(middle) < 0.0) == before {
+                    true => left = middle,
+                    false => right = middle,
+                }
+            }
+            let point = at(0.5 * (left + right));
+            // A NaN on either side is no change either.
+            let continuous = (value(right) - value(left)).abs() <= JUMP * size;
+            let normal = self.normal(&point).filter(|_| continuous);
+            let Some(normal) = normal else {
+                return Err(no_normal(&point));
+            };
+            found.push(Crossing { point, normal });
         }
-        if before {
-            found.push((high, true));
+        if values[SAMPLES] < 0.0 {
+            found.push(end(high, 1.0));
         }
-        found
-            .into_iter()
-            .map(|(x, at_end)| {
-                let mut point = through.to_vec();
-                point[axis] = x;
-                let normal = match at_end {
-                    true => (0..point.len())
-                        .map(|i| match (i == axis, x == high) {
-                            (false, _) => 0.0,
-                            (true, true) => 1.0,
-                            (true, false) => -1.0,
-                        })
-                        .collect(),
-                    false => self.normal(&point),
-                };
-                Crossing { point, normal }
-            })
-            .collect()
+        Ok(found)
     }
 
-    fn normal(&self, point: &[f64]) -> Vec<f64> {
-        let slopes = self.gradient.evaluate_at(point);
-        let length = slopes.iter().map(|s| s * s).sum::<f64>().sqrt();
-        match length > 0.0 && length.is_finite() {
-            true => slopes.iter().map(|s| s / length).collect(),
-            false => vec![0.0; slopes.len()],
-        }
+    /// The outer normal: ∇f, or where that vanishes the differences around the point.
+    fn normal(&self, point: &[f64]) -> Option<Vec<f64>> {
+        let unit = |slopes: Vec<f64>| {
+            let length = slopes.iter().map(|s| s * s).sum::<f64>().sqrt();
+            let known = length > 0.0 && length.is_finite();
+            known.then(|| slopes.iter().map(|s| s / length).collect())
+        };
+        let difference = |axis: usize| {
+            let step = NEAR * (self.upper[axis] - self.lower[axis]);
+            let value = |by: f64| {
+                let mut moved = point.to_vec();
+                moved[axis] += by;
+                self.value.evaluate_at(&moved)[0]
+            };
+            (value(step) - value(-step)) / (2.0 * step)
+        };
+        unit(self.gradient.evaluate_at(point)).or_else(|| unit((0..point.len()).map(difference).collect()))
     }
+}
+
+fn no_normal(point: &[f64]) -> DomainError {
+    DomainError::new(format!(
+        "jumps at x = {point:?} where its sign changes: it does not tell the direction of the boundary there"
+    ))
+    .help(
+        "a formula that goes through zero continuously is needed: x^2 + y^2 - 0.5 instead of if(x^2 + y^2 < 0.5, -1, 1); \
+         max(f, g) is where both are negative, min(f, g) where one is",
+    )
 }
 
 /// αᵢ = φ^−i with φ^(d+1) = φ + 1.

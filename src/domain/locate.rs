@@ -1,9 +1,11 @@
 //! Which cell of a mesh a point is in.
 
-use super::element::{Element, Place, difference, dot};
+use super::element::{Element, Place, cross, difference, dot};
 
 /// A point may be outside a cell by this part of its size: rounding.
 const SLACK: f64 = 1e-9;
+/// Boxes that cells reach into, on the average, at most.
+const MOST_ENTRIES: usize = 64;
 
 /// A grid of boxes, each with the cells that reach into it.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,29 +18,70 @@ pub(super) struct Locator {
 impl Locator {
     pub(super) fn new(ends: &[(f64, f64)], nodes: &[Place], cells: &[Element]) -> Self {
         let d = ends.len();
-        let side = (cells.len() as f64).powf(1.0 / d as f64).ceil() as usize;
-        let counts = vec![side.clamp(1, 512); d];
+        let mut side = (cells.len() as f64).powf(1.0 / d as f64).ceil().clamp(1.0, 512.0) as usize;
         let mut locator = Self {
             ends: ends.to_vec(),
-            buckets: vec![Vec::new(); counts.iter().product()],
-            counts,
+            counts: vec![side; d],
+            buckets: Vec::new(),
         };
+        // Long cells reach into many boxes: then fewer, larger ones.
+        while side > 1 && locator.entries(nodes, cells) > MOST_ENTRIES.saturating_mul(cells.len()) {
+            side = side.div_ceil(2);
+            locator.counts = vec![side; d];
+        }
+        locator.buckets = vec![Vec::new(); locator.counts.iter().product()];
         for (index, cell) in cells.iter().enumerate() {
-            let corners = || cell.nodes().iter().map(|&node| nodes[node as usize]);
-            let range: Vec<(usize, usize)> = (0..d)
-                .map(|axis| {
-                    let low = corners().map(|c| c[axis]).fold(f64::INFINITY, f64::min);
-                    let high = corners().map(|c| c[axis]).fold(f64::NEG_INFINITY, f64::max);
-                    let slack = SLACK * (ends[axis].1 - ends[axis].0);
-                    (
-                        locator.place(axis, low - slack),
-                        locator.place(axis, high + slack),
-                    )
-                })
-                .collect();
-            locator.for_each_bucket(&range, |bucket| bucket.push(index as u32));
+            for bucket in locator.reached(nodes, cell) {
+                locator.buckets[bucket].push(index as u32);
+            }
         }
         locator
+    }
+
+    /// How many entries all boxes would have.
+    fn entries(&self, nodes: &[Place], cells: &[Element]) -> usize {
+        let boxes = |cell: &Element| -> usize {
+            let range = self.range(nodes, cell);
+            range.iter().map(|(first, last)| last - first + 1).product()
+        };
+        cells.iter().map(boxes).fold(0, usize::saturating_add)
+    }
+
+    /// The boxes that a cell reaches into: the first and the last along each axis.
+    fn range(&self, nodes: &[Place], cell: &Element) -> Vec<(usize, usize)> {
+        let corners = || cell.nodes().iter().map(|&node| nodes[node as usize]);
+        (0..self.ends.len())
+            .map(|axis| {
+                let low = corners().map(|c| c[axis]).fold(f64::INFINITY, f64::min);
+                let high = corners().map(|c| c[axis]).fold(f64::NEG_INFINITY, f64::max);
+                let slack = SLACK * (self.ends[axis].1 - self.ends[axis].0);
+                (self.place(axis, low - slack), self.place(axis, high + slack))
+            })
+            .collect()
+    }
+
+    /// The numbers of these boxes.
+    fn reached(&self, nodes: &[Place], cell: &Element) -> Vec<usize> {
+        let range = self.range(nodes, cell);
+        let mut place: Vec<usize> = range.iter().map(|(first, _)| *first).collect();
+        let mut reached = vec![self.index(&place)];
+        while let Some(axis) = (0..place.len()).find(|&axis| place[axis] < range[axis].1) {
+            place[axis] += 1;
+            (0..axis).for_each(|before| place[before] = range[before].0);
+            reached.push(self.index(&place));
+        }
+        reached
+    }
+
+    /// The cells that reach into the same boxes as a cell, itself included, in ascending order.
+    pub(super) fn near(&self, nodes: &[Place], cell: &Element) -> Vec<u32> {
+        let reached = self.reached(nodes, cell).into_iter();
+        let mut near: Vec<u32> = reached
+            .flat_map(|bucket| self.buckets[bucket].iter().copied())
+            .collect();
+        near.sort_unstable();
+        near.dedup();
+        near
     }
 
     fn place(&self, axis: usize, x: f64) -> usize {
@@ -48,26 +91,18 @@ impl Locator {
         (part as usize).min(self.counts[axis] - 1)
     }
 
-    fn for_each_bucket(&mut self, range: &[(usize, usize)], mut visit: impl FnMut(&mut Vec<u32>)) {
-        let mut place: Vec<usize> = range.iter().map(|(first, _)| *first).collect();
-        loop {
-            let index = self.index(&place);
-            visit(&mut self.buckets[index]);
-            let Some(axis) = (0..place.len()).find(|&axis| place[axis] < range[axis].1) else {
-                return;
-            };
-            place[axis] += 1;
-            (0..axis).for_each(|before| place[before] = range[before].0);
-        }
-    }
-
     fn index(&self, place: &[usize]) -> usize {
         let digits = place.iter().zip(&self.counts).rev();
         digits.fold(0, |index, (place, count)| index * count + place)
     }
 
-    /// Whether a point is in one of the cells.
+    /// Whether a point is in one of the cells, to rounding.
     pub(super) fn finds(&self, nodes: &[Place], cells: &[Element], point: &[f64]) -> bool {
+        self.finds_within(nodes, cells, point, -SLACK)
+    }
+
+    /// The same at least so far, as a part of a cell, from the cell's surface.
+    pub(super) fn finds_within(&self, nodes: &[Place], cells: &[Element], point: &[f64], away: f64) -> bool {
         let outside = self.ends.iter().zip(point).any(|(&(low, high), &x)| {
             let slack = SLACK * (high - low);
             !(low - slack..=high + slack).contains(&x)
@@ -82,13 +117,13 @@ impl Locator {
         at[..point.len()].copy_from_slice(point);
         self.buckets[self.index(&place)].iter().any(|&cell| {
             let simplices = cells[cell as usize].simplices();
-            simplices.iter().any(|simplex| is_in(simplex, nodes, &at))
+            simplices.iter().any(|simplex| is_in(simplex, nodes, &at, away))
         })
     }
 }
 
-/// Whether a point is in a simplex, by its barycentric coordinates.
-fn is_in(simplex: &Element, nodes: &[Place], point: &Place) -> bool {
+/// Whether a point is in a simplex: all of its barycentric coordinates are at least `away`.
+fn is_in(simplex: &Element, nodes: &[Place], point: &Place, away: f64) -> bool {
     let local = simplex.at(nodes, &[0.0; 3]);
     let [a, b, c] = local.tangents;
     let r = difference(point, &local.point);
@@ -101,13 +136,6 @@ fn is_in(simplex: &Element, nodes: &[Place], point: &Place) -> bool {
             ]
         }
         _ => {
-            let cross = |u: &Place, v: &Place| {
-                [
-                    u[1] * v[2] - u[2] * v[1],
-                    u[2] * v[0] - u[0] * v[2],
-                    u[0] * v[1] - u[1] * v[0],
-                ]
-            };
             let det = dot(&cross(&a, &b), &c);
             vec![
                 dot(&cross(&b, &c), &r) / det,
@@ -116,5 +144,5 @@ fn is_in(simplex: &Element, nodes: &[Place], point: &Place) -> bool {
             ]
         }
     };
-    coordinates.iter().all(|&x| x >= -SLACK) && coordinates.iter().sum::<f64>() <= 1.0 + SLACK
+    coordinates.iter().all(|&x| x >= away) && coordinates.iter().sum::<f64>() <= 1.0 - away
 }

@@ -3,6 +3,7 @@
 use super::DomainError;
 use super::element::{Element, Place, difference, dot};
 use super::locate::Locator;
+use super::overlap::require_no_overlap;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A cell below this part of the mean volume has none.
@@ -51,7 +52,7 @@ pub struct RawMesh {
 }
 
 /// Nodes of a facet in ascending order: the same for the cells on both of its sides.
-fn key(facet: &Element) -> Vec<u32> {
+pub(super) fn key(facet: &Element) -> Vec<u32> {
     let mut nodes = facet.nodes().to_vec();
     nodes.sort_unstable();
     nodes
@@ -88,6 +89,7 @@ impl Mesh {
             .collect();
         let faces = faces(dimension, &nodes, &cells, named)?;
         let locator = Locator::new(&ends, &nodes, &cells);
+        require_no_overlap(dimension, &nodes, &cells, &locator)?;
         Ok(Self {
             dimension,
             nodes,
@@ -160,6 +162,11 @@ impl Mesh {
     /// Whether a point is in a cell, to rounding.
     pub fn contains(&self, point: &[f64]) -> bool {
         self.locator.finds(&self.nodes, &self.cells, point)
+    }
+
+    /// Whether a point is in a cell and at least this part of it away from its surface.
+    pub fn is_within_a_cell(&self, point: &[f64], away: f64) -> bool {
+        self.locator.finds_within(&self.nodes, &self.cells, point, away)
     }
 
     /// The cells by the pieces of the domain they are in: within a piece one can go from cell to cell through shared facets.

@@ -9,6 +9,7 @@ mod inside;
 mod locate;
 mod mesh;
 mod msh_bytes;
+mod overlap;
 mod polygon;
 mod union;
 
@@ -32,6 +33,19 @@ pub struct DomainError {
     pub help: Option<String>,
     /// The line of the file, if it has lines.
     pub line: Option<usize>,
+    /// Which part of what was given is to blame, if not all of it.
+    pub blame: Option<Blame>,
+}
+
+/// A part of what a domain is given by, numbered from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Blame {
+    /// A hole of a polygon.
+    Hole(usize),
+    /// The names of its edges.
+    Edges,
+    /// A box of a union.
+    Part(usize),
 }
 
 impl DomainError {
@@ -41,6 +55,7 @@ impl DomainError {
             message: message.into(),
             help: None,
             line: None,
+            blame: None,
         }
     }
 
@@ -48,6 +63,13 @@ impl DomainError {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Blames a part of what was given.
+    #[must_use]
+    pub fn blame(mut self, blame: Option<Blame>) -> Self {
+        self.blame = blame;
         self
     }
 
@@ -297,14 +319,7 @@ impl Domain {
             }
             Domain::Union(union) => {
                 let point: Vec<f64> = point.collect();
-                let within = |part: &Part| {
-                    let sides = part.lower.iter().zip(&part.upper).zip(&point);
-                    sides.into_iter().all(|((l, u), x)| {
-                        let slack = ROUNDING * (u - l);
-                        (l - slack..=u + slack).contains(x)
-                    })
-                };
-                union.parts().iter().any(within)
+                union.parts().iter().any(|part| part.contains(&point))
             }
             Domain::Mesh(mesh) => mesh.contains(&point.collect::<Vec<f64>>()),
             Domain::Inside(inside) => inside.contains(&point.collect::<Vec<f64>>()),

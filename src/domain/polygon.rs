@@ -1,8 +1,8 @@
 //! Polygons with holes, cut into triangles.
 
-use super::DomainError;
 use super::element::Element;
 use super::mesh::{Mesh, RawMesh};
+use super::{Blame, DomainError};
 use spade::{AngleLimit, ConstrainedDelaunayTriangulation, Point2, RefinementParameters, Triangulation};
 
 /// A corner.
@@ -44,17 +44,24 @@ pub fn polygon(
                 return Err(DomainError::new(format!(
                     "`{name}` names edge {edge}, and the edges are 0 to {}",
                     edges.len() - 1
-                )));
+                ))
+                .blame(Some(Blame::Edges)));
             };
             if let Some(other) = place.replace(name.clone()) {
-                return Err(DomainError::new(format!(
-                    "edge {edge} is in `{other}` and in `{name}`"
-                )));
+                return Err(
+                    DomainError::new(format!("edge {edge} is in `{other}` and in `{name}`"))
+                        .blame(Some(Blame::Edges)),
+                );
             }
         }
     }
     let raw = triangles(&edges, &rings, &named)?;
     Mesh::new(2, raw)
+}
+
+/// The hole that a ring is; the outline is none.
+fn hole(ring: usize) -> Option<Blame> {
+    ring.checked_sub(1).map(Blame::Hole)
 }
 
 fn edges(rings: &[&[Corner]]) -> Result<Vec<Edge>, DomainError> {
@@ -68,14 +75,16 @@ fn edges(rings: &[&[Corner]]) -> Result<Vec<Edge>, DomainError> {
             return Err(DomainError::new(format!(
                 "{what} has {} corners; a polygon has at least 3",
                 corners.len()
-            )));
+            ))
+            .blame(hole(ring)));
         }
         for (i, &from) in corners.iter().enumerate() {
             let to = corners[(i + 1) % corners.len()];
             if from == to {
-                return Err(DomainError::new(format!(
-                    "{what} has the corner {from:?} twice in a row"
-                )));
+                return Err(
+                    DomainError::new(format!("{what} has the corner {from:?} twice in a row"))
+                        .blame(hole(ring)),
+                );
             }
             edges.push(Edge { from, to, ring });
         }
@@ -127,7 +136,8 @@ fn require_simple(edges: &[Edge], rings: &[&[Corner]]) -> Result<(), DomainError
                     "edge {i} from {:?} to {:?} and edge {j} from {:?} to {:?} cross or touch",
                     a.from, a.to, b.from, b.to
                 ))
-                .help("list the corners in order along the outline; a polygon does not cross itself"));
+                .help("list the corners in order along the outline; a polygon does not cross itself")
+                .blame(hole(b.ring)));
             }
         }
     }
@@ -137,9 +147,9 @@ fn require_simple(edges: &[Edge], rings: &[&[Corner]]) -> Result<(), DomainError
             .sum();
         let size = ring.iter().flatten().fold(0.0_f64, |most, x| most.max(x.abs()));
         if area.abs() <= 1e-14 * size * size {
-            return Err(DomainError::new(
-                "the corners lie in one line: the polygon has no area",
-            ));
+            return Err(
+                DomainError::new("the corners lie in one line: the polygon has no area").blame(hole(k)),
+            );
         }
         if k == 0 {
             continue;
@@ -151,17 +161,17 @@ fn require_simple(edges: &[Edge], rings: &[&[Corner]]) -> Result<(), DomainError
             return Err(DomainError::new(format!(
                 "hole {} is not inside the outline, or is inside another hole",
                 k - 1
-            )));
+            ))
+            .blame(hole(k)));
         }
         // No other hole inside this one.
         let this: Vec<Edge> = edges.iter().filter(|edge| edge.ring == k).copied().collect();
         for (other, corners) in rings.iter().enumerate().skip(1) {
             if other != k && is_inside(this.iter().copied(), corners[0]) {
-                return Err(DomainError::new(format!(
-                    "hole {} is inside hole {}",
-                    other - 1,
-                    k - 1
-                )));
+                return Err(
+                    DomainError::new(format!("hole {} is inside hole {}", other - 1, k - 1))
+                        .blame(hole(other)),
+                );
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Boxes that do not overlap.
 
-use super::DomainError;
+use super::{Blame, DomainError};
 
 /// Sides within this part of the width count as one.
 const SAME: f64 = 1e-12;
@@ -71,6 +71,17 @@ impl Part {
     }
 }
 
+impl Part {
+    /// Whether a point is in the box or on its boundary, to rounding.
+    pub fn contains(&self, point: &[f64]) -> bool {
+        let mut sides = self.lower.iter().zip(&self.upper).zip(point);
+        sides.all(|((l, u), x)| {
+            let slack = 1e-12 * (u - l);
+            (l - slack..=u + slack).contains(x)
+        })
+    }
+}
+
 impl Union {
     /// The union of boxes; an error where two overlap or one has no inside.
     pub fn new(parts: Vec<Part>) -> Result<Self, DomainError> {
@@ -82,11 +93,13 @@ impl Union {
                     part.lower[axis],
                     part.upper[axis],
                     axis + 1
-                )));
+                ))
+                .blame(Some(Blame::Part(i))));
             }
             if let Some(j) = (0..i).find(|&j| part.overlaps(&parts[j], 0..d)) {
                 return Err(DomainError::new(format!("parts {j} and {i} overlap"))
-                    .help("cut one of them: parts may share sides, not more"));
+                    .help("cut one of them: parts may share sides, not more")
+                    .blame(Some(Blame::Part(i))));
             }
         }
         let sides = (0..d)

@@ -13,7 +13,7 @@ mod gauge;
 mod probe;
 mod verdict;
 
-pub use verdict::Verdict;
+pub use verdict::{Measured, Verdict};
 
 use crate::error::SolveError;
 use crate::network::Network;
@@ -35,6 +35,12 @@ pub struct Estimate {
     /// ‖u_n‖ in L².
     #[serde(default)]
     pub norm_l2: f64,
+    /// ‖u_n‖ in H¹.
+    #[serde(default)]
+    pub norm_h1: f64,
+    /// ‖u_n‖ in the energy norm, for an energy.
+    #[serde(default)]
+    pub norm_energy: f64,
     /// `l2` as a part of the solution's norm ‖u‖, as far as it is known.
     pub relative_l2: f64,
     /// `h1` as a part of the solution's norm.
@@ -152,11 +158,13 @@ pub fn estimate(
     let relative = |error: f64, size: f64| error / error.hypot(size).max(f64::MIN_POSITIVE);
     estimate.l2 = errors.l2;
     estimate.norm_l2 = size.l2;
+    estimate.norm_h1 = size.h1;
     estimate.h1 = errors.h1;
     estimate.relative_l2 = relative(errors.l2, size.l2);
     estimate.relative_h1 = relative(errors.h1, size.h1);
     if problem.formulation == Formulation::Energy {
         estimate.energy = Some(errors.energy);
+        estimate.norm_energy = size.energy;
         estimate.relative_energy = Some(relative(errors.energy, size.energy));
     }
     Ok(Some(estimate))

@@ -24,25 +24,37 @@ pub struct Verdict {
     pub warnings: Vec<String>,
 }
 
+/// Errors against a known solution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// ‖u − u_n‖ in L².
+    pub l2: f64,
+    /// ‖u − u_n‖ in the full H¹ norm.
+    pub h1: f64,
+    /// ‖u − u_n‖ in the energy norm, where the energy has one.
+    pub energy: Option<f64>,
+}
+
 impl Verdict {
-    /// Judges a run by its estimate, its last losses, on the training points and on independent ones, and the error
+    /// Judges a run by its estimate, its last losses, on the training points and on independent ones, and the errors
     /// against a known solution.
     pub fn of(
         problem: &Problem,
         estimate: &Estimate,
         (neurons, stopped): (usize, Stopped),
         losses: Option<(f64, f64)>,
-        measured_l2: Option<f64>,
+        errors: Option<Measured>,
     ) -> Self {
+        let measured = |part| contradiction(estimate, errors?, part);
         let useless = not_finite(estimate)
-            .or_else(|| measured(estimate, measured_l2, USELESS_ERROR))
+            .or_else(|| measured(USELESS_ERROR))
             .map(|reason| format!("this result should not be used: {reason}"))
             .or_else(|| useless(estimate));
         let limits = [
             ended_early(problem, neurons, stopped),
             gap(problem, losses),
             penalty(problem, estimate),
-            measured(estimate, measured_l2, NOTABLE_ERROR).filter(|_| useless.is_none()),
+            measured(NOTABLE_ERROR).filter(|_| useless.is_none()),
         ];
         Self {
             usable: useless.is_none(),
@@ -82,17 +94,29 @@ fn not_finite(estimate: &Estimate) -> Option<String> {
     (!finite).then(|| "its numbers have left the range of double precision".to_string())
 }
 
-/// An error against `exact` that is at least this part of the solution and far above the estimate: what the
+/// An error against `exact`, in some norm, that is at least this part of the solution and far above the estimate: what the
 /// dictionary or the data lack shows in no comparison of networks.
-fn measured(estimate: &Estimate, l2: Option<f64>, part: f64) -> Option<String> {
-    let l2 = l2.filter(|l2| *l2 > CONTRADICTION * estimate.l2)?;
-    let relative = l2 / l2.hypot(estimate.norm_l2);
-    (relative > part).then(|| {
-        format!(
-            "the error measured against `exact`, {l2:.1e} in L2, is far above the estimate, {:.1e}: either the \
-             dictionary cannot make the solution, or `exact` does not solve the equation as given",
-            estimate.l2
-        )
+fn contradiction(estimate: &Estimate, errors: Measured, part: f64) -> Option<String> {
+    let norms = [
+        ("L2", Some(errors.l2), Some(estimate.l2), estimate.norm_l2),
+        ("H1", Some(errors.h1), Some(estimate.h1), estimate.norm_h1),
+        (
+            "the energy norm",
+            errors.energy,
+            estimate.energy,
+            estimate.norm_energy,
+        ),
+    ];
+    norms.into_iter().find_map(|(norm, measured, estimated, size)| {
+        let (measured, estimated) = (measured?, estimated?);
+        let relative = measured / measured.hypot(size);
+        (measured > CONTRADICTION * estimated && relative > part).then(|| {
+            format!(
+                "the error measured against `exact`, {measured:.1e} in {norm}, is far above the estimate, {estimated:.1e}: \
+                 either the dictionary or the points are not fine enough for the solution, or `exact` does not solve the \
+                 equation as given"
+            )
+        })
     })
 }
 
@@ -116,8 +140,11 @@ fn gap(problem: &Problem, losses: Option<(f64, f64)>) -> Option<String> {
     })
 }
 
-/// A penalty that does not fall with n limits what more neurons can reach.
+/// A penalty that does not fall with n limits what more neurons can reach; multipliers have no such limit.
 fn penalty(problem: &Problem, estimate: &Estimate) -> Option<String> {
+    if !problem.has_penalty() {
+        return None;
+    }
     let part = estimate.penalty_l2? / estimate.l2;
     (part > LIMITING && !problem.depends_on_neurons()).then(|| {
         "the penalty limits the error: the boundary data are missed by more than the network's error, and more \

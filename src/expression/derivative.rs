@@ -37,14 +37,14 @@ impl Graph {
     }
 
     /// The derivative of an operation, given how to differentiate its operands.
-    fn chain_rule(
+    pub(super) fn chain_rule(
         &mut self,
         id: NodeId,
         node: &Node,
         mut d: impl FnMut(&mut Self, NodeId) -> NodeId,
     ) -> NodeId {
         match *node {
-            Node::Number(_) | Node::Coordinate(_) | Node::Unknown(_) => self.number(0.0),
+            Node::Number(_) | Node::Coordinate(_) | Node::Unknown(_) | Node::Time => self.number(0.0),
             Node::Add(a, b) => {
                 let (da, db) = (d(self, a), d(self, b));
                 self.add(da, db)

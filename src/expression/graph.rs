@@ -107,6 +107,8 @@ pub enum Node {
     Coordinate(usize),
     /// ∂^α u of the unknown.
     Unknown(MultiIndex),
+    /// t.
+    Time,
     Add(NodeId, NodeId),
     Multiply(NodeId, NodeId),
     Divide(NodeId, NodeId),
@@ -126,6 +128,8 @@ pub struct Graph {
     nodes: Vec<Node>,
     known: HashMap<Node, NodeId>,
     pub(super) derivatives: HashMap<(NodeId, usize), NodeId>,
+    /// The t of programs that are made now.
+    pub(super) time: f64,
 }
 
 impl Graph {
@@ -149,7 +153,7 @@ impl Graph {
         &self.nodes[id.0 as usize]
     }
 
-    fn intern(&mut self, node: Node) -> NodeId {
+    pub(super) fn intern(&mut self, node: Node) -> NodeId {
         if let Some(&id) = self.known.get(&node) {
             return id;
         }
@@ -320,7 +324,7 @@ impl Graph {
         }
         let mut inner = |graph: &mut Self, node: NodeId| graph.substitute_memo(node, by, done);
         let result = match self.node(id).clone() {
-            Node::Number(_) | Node::Coordinate(_) => id,
+            Node::Number(_) | Node::Coordinate(_) | Node::Time => id,
             Node::Unknown(alpha) => self.differentiate_by(by, &alpha),
             Node::Add(a, b) => {
                 let (a, b) = (inner(self, a), inner(self, b));
@@ -399,7 +403,7 @@ impl Graph {
     /// The operands of a node.
     pub fn operands(&self, id: NodeId) -> [Option<NodeId>; 3] {
         match *self.node(id) {
-            Node::Number(_) | Node::Coordinate(_) | Node::Unknown(_) => [None; 3],
+            Node::Number(_) | Node::Coordinate(_) | Node::Unknown(_) | Node::Time => [None; 3],
             Node::Apply(_, a) => [Some(a), None, None],
             Node::Select(c, a, b) => [Some(c), Some(a), Some(b)],
             Node::Add(a, b)

@@ -17,6 +17,8 @@ pub struct Scope {
     pub constants: BTreeMap<String, f64>,
     /// Whether `u` may occur.
     pub unknown: bool,
+    /// Whether `t` may occur.
+    pub time: bool,
     /// Whether `d`, `laplacian`, `bilaplacian`, `grad` and `div` may occur.
     pub operators: bool,
 }
@@ -138,6 +140,9 @@ impl Lowering<'_> {
         if name == "u" && self.scope.unknown {
             return Ok(self.graph.unknown(MultiIndex::default()));
         }
+        if name == "t" && self.scope.time {
+            return Ok(self.graph.time_node());
+        }
         if let Some(index) = ["x", "y", "z"].iter().position(|&alias| alias == name)
             && self.scope.dimension <= 3
             && index < self.scope.dimension
@@ -162,6 +167,9 @@ impl Lowering<'_> {
         if name == "u" {
             return "the unknown `u` cannot stand here".to_string();
         }
+        if name == "t" {
+            return "`t` is known where there is a [time] table, and not in numbers".to_string();
+        }
         if Function::NAMES.iter().any(|(known, _)| *known == name) {
             return format!("the function `{name}` needs an argument: {name}(…)");
         }
@@ -174,6 +182,9 @@ impl Lowering<'_> {
         names.extend(self.scope.constants.keys().map(String::as_str));
         if self.scope.unknown {
             names.push("u");
+        }
+        if self.scope.time {
+            names.push("t");
         }
         format!("`{name}` is not known here; there are {}", names.join(", "))
     }

@@ -12,12 +12,14 @@ mod lower;
 mod operators;
 mod parse;
 mod program;
+mod time;
 mod trigonometry;
 
 pub use graph::{Function, Graph, MultiIndex, Node, NodeId};
 pub use lower::{Scope, Value};
 pub use parse::{Ast, parse};
 pub use program::{Program, REGISTER_POINTS, Workspace};
+pub use time::Separated;
 
 use std::ops::Range;
 

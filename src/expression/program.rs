@@ -157,6 +157,7 @@ fn operation(
     let at = |node: NodeId| register_of[node.0 as usize];
     match graph.node(id) {
         Node::Number(bits) => Operation::Constant(f64::from_bits(*bits)),
+        Node::Time => Operation::Constant(graph.time),
         Node::Coordinate(index) => Operation::Input(*index),
         Node::Unknown(alpha) => Operation::Input(
             dimension

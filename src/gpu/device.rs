@@ -1,8 +1,10 @@
 //! One open device: pipelines, buffers, submissions, readback.
 
 use super::shader::{Shader, ShaderSpec};
+use super::spare::SpareBuffers;
 use super::{AdapterReport, DeviceError};
 use futures::channel::oneshot;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,9 +26,15 @@ pub struct Gpu {
     counts: Mutex<DeviceCounts>,
     /// Clocks that are not at work.
     clocks: Mutex<Vec<Clock>>,
+    spare: SpareBuffers,
+    /// Constants of dispatches, which come again.
+    constants: Mutex<HashMap<Vec<u8>, wgpu::Buffer>>,
 }
 
-/// What went over the link to a device.
+/// So many constants are kept.
+const KEPT_CONSTANTS: usize = 256;
+
+/// What a device was asked for and what went over the link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceCounts {
     /// Bytes sent up.
@@ -35,6 +43,8 @@ pub struct DeviceCounts {
     pub bytes_down: u64,
     /// How often work was handed over.
     pub submissions: u64,
+    /// Points along directions whose sums were made in scans.
+    pub point_directions: u64,
 }
 
 /// One dispatch: pipeline, buffers in the order of their bindings, workgroups.
@@ -68,11 +78,15 @@ struct Clock {
 impl Gpu {
     /// Opens an adapter with all the limits it has.
     pub fn open(adapter: &wgpu::Adapter) -> Result<Self, DeviceError> {
-        Self::open_as(adapter, true)
+        Self::open_as(adapter, true, adapter.limits())
     }
 
-    /// The same, without 64-bit integers if they are not wanted.
-    pub fn open_as(adapter: &wgpu::Adapter, native_integers: bool) -> Result<Self, DeviceError> {
+    /// Opens it without 64-bit integers if they are not wanted, and with limits that may be lower than its own.
+    pub fn open_as(
+        adapter: &wgpu::Adapter,
+        native_integers: bool,
+        limits: wgpu::Limits,
+    ) -> Result<Self, DeviceError> {
         let mut report = super::report(adapter);
         report.i64 &= native_integers;
         let wanted =
@@ -81,7 +95,7 @@ impl Gpu {
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("greedy-pde"),
             required_features: features,
-            required_limits: adapter.limits(),
+            required_limits: limits,
             ..wgpu::DeviceDescriptor::default()
         };
         let opened = pollster::block_on(adapter.request_device(&descriptor));
@@ -102,6 +116,8 @@ impl Gpu {
             busy: Mutex::new(0.0),
             counts: Mutex::default(),
             clocks: Mutex::default(),
+            spare: SpareBuffers::default(),
+            constants: Mutex::default(),
         })
     }
 
@@ -117,6 +133,11 @@ impl Gpu {
         self.counts
             .lock()
             .map_or_else(|_| DeviceCounts::default(), |counts| *counts)
+    }
+
+    /// Counts points along directions.
+    pub fn count_point_directions(&self, count: usize) {
+        self.count(|counts| counts.point_directions += count as u64);
     }
 
     fn count(&self, change: impl FnOnce(&mut DeviceCounts)) {
@@ -189,6 +210,24 @@ impl Gpu {
         self.buffer(bytes, usage)
     }
 
+    /// A storage buffer with any contents, used before or new.
+    pub fn scratch(&self, bytes: usize) -> Result<wgpu::Buffer, DeviceError> {
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+        self.spare_or_new(bytes, usage)
+    }
+
+    /// Takes a buffer back that nobody needs any more.
+    pub fn give_back(&self, buffer: wgpu::Buffer) {
+        self.spare.give_back(buffer);
+    }
+
+    fn spare_or_new(&self, bytes: usize, usage: wgpu::BufferUsages) -> Result<wgpu::Buffer, DeviceError> {
+        match self.spare.take(padded(bytes) as u64, usage) {
+            Some(buffer) => Ok(buffer),
+            None => self.buffer(bytes, usage),
+        }
+    }
+
     /// A storage buffer with contents.
     pub fn upload(&self, bytes: &[u8]) -> Result<wgpu::Buffer, DeviceError> {
         let buffer = self.storage(bytes.len())?;
@@ -205,11 +244,21 @@ impl Gpu {
     /// Constants of a dispatch.
     pub fn uniform(&self, params: &impl bytemuck::NoUninit) -> Result<wgpu::Buffer, DeviceError> {
         let bytes = bytemuck::bytes_of(params);
+        let known = self.constants.lock().ok();
+        if let Some(buffer) = known.and_then(|known| known.get(bytes).cloned()) {
+            return Ok(buffer);
+        }
         let buffer = self.buffer(
             bytes.len(),
             wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
         )?;
         self.write(&buffer, bytes);
+        if let Ok(mut known) = self.constants.lock() {
+            if known.len() == KEPT_CONSTANTS {
+                known.clear();
+            }
+            known.insert(bytes.to_vec(), buffer.clone());
+        }
         Ok(buffer)
     }
 
@@ -226,18 +275,10 @@ impl Gpu {
 
     /// Runs dispatches as one submission and waits for the first bytes of some buffers.
     pub fn run(&self, passes: &[Pass], read: &[(&wgpu::Buffer, usize)]) -> Result<Vec<Vec<u8>>, DeviceError> {
-        let Some(readback) = self.submit_reading(passes, read)? else {
-            return Ok(Vec::new());
-        };
-        let parts = readback.parts.clone();
-        let bytes = self.finish(readback)?;
-        let mut start = 0;
-        let part = |length: usize| {
-            let part = bytes[start..start + length].to_vec();
-            start += padded(length);
-            part
-        };
-        Ok(parts.into_iter().map(part).collect())
+        match self.submit_reading(passes, read)? {
+            Some(readback) => self.finish_parts(readback),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Runs dispatches in order and starts to read a buffer's first bytes back, if one is named.
@@ -256,7 +297,9 @@ impl Gpu {
     ) -> Result<Option<Readback>, DeviceError> {
         let total: usize = read.iter().map(|(_, bytes)| padded(*bytes)).sum();
         let staging = match read.is_empty() {
-            false => Some(self.buffer(total, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)?),
+            false => {
+                Some(self.spare_or_new(total, wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST)?)
+            }
             true => None,
         };
         let clock = match read.is_empty() {
@@ -371,8 +414,17 @@ impl Gpu {
         }
     }
 
-    /// Waits for a readback.
-    pub fn finish(&self, mut readback: Readback) -> Result<Vec<u8>, DeviceError> {
+    /// Waits for the bytes of one buffer.
+    pub fn finish(&self, readback: Readback) -> Result<Vec<u8>, DeviceError> {
+        Ok(self
+            .finish_parts(readback)?
+            .into_iter()
+            .next()
+            .unwrap_or_default())
+    }
+
+    /// Waits for a readback: the bytes of each buffer that was asked for.
+    fn finish_parts(&self, mut readback: Readback) -> Result<Vec<Vec<u8>>, DeviceError> {
         let waited = self.device.poll(wgpu::PollType::Wait {
             submission_index: Some(readback.submission.clone()),
             timeout: Some(TIMEOUT),
@@ -388,11 +440,18 @@ impl Gpu {
             self.note_time(clock);
         }
         let view = readback.staging.get_mapped_range(..);
-        let bytes = view
-            .map_err(|error| DeviceError::Refused(error.to_string()))?
-            .to_vec();
+        let view = view.map_err(|error| DeviceError::Refused(error.to_string()))?;
+        let mut start = 0;
+        let part = |&length: &usize| {
+            let part = view[start..start + length].to_vec();
+            start += padded(length);
+            part
+        };
+        let parts = readback.parts.iter().map(part).collect();
+        drop(view);
         readback.staging.unmap();
-        Ok(bytes)
+        self.give_back(readback.staging);
+        Ok(parts)
     }
 
     /// Does something with the device; errors become values instead of panics.

@@ -5,6 +5,7 @@ mod device;
 mod loss;
 mod rows;
 mod shader;
+mod spare;
 mod sums;
 mod table_pass;
 mod term;
@@ -20,11 +21,9 @@ pub use shader::{
 pub use sums::{GpuOptions, GpuSums};
 pub use table_pass::DevicePass;
 pub use whole::{
-    NeuronsParams, PeaksParams, RunsParams, WholeChannelsParams, WholeEngine, WholeJetsParams,
+    Adapter, FIELD_BATCH, NeuronsParams, Outcome, RunsParams, RunsShape, WholeEngine, WholeFieldParams,
     WholeRiskParams, WholeShader,
 };
-
-use shader::listed;
 
 use crate::error::SolveError;
 use serde::Serialize;
@@ -78,6 +77,8 @@ pub struct AdapterChoice {
     pub name: Option<String>,
     /// Whether one that runs on the CPU will do.
     pub software: bool,
+    /// Where several are as good: the one with this number, counted round.
+    pub turn: usize,
 }
 
 fn instance() -> wgpu::Instance {
@@ -138,7 +139,7 @@ fn report(adapter: &wgpu::Adapter) -> AdapterReport {
     }
 }
 
-/// The best adapter that fits the choice. `WGPU_ADAPTER_NAME` is honoured where no name is given.
+/// The best adapter that fits the choice, of several the one whose turn it is. `WGPU_ADAPTER_NAME` is honoured where no name is given.
 pub fn choose(choice: &AdapterChoice) -> Result<wgpu::Adapter, DeviceError> {
     let wanted = choice
         .name
@@ -153,7 +154,12 @@ pub fn choose(choice: &AdapterChoice) -> Result<wgpu::Adapter, DeviceError> {
             .is_none_or(|wanted| info.name.to_lowercase().contains(&wanted.to_lowercase()));
         named && (choice.software || info.device_type != wgpu::DeviceType::Cpu)
     };
-    all.into_iter()
-        .find(fits)
-        .ok_or(DeviceError::NoAdapter { wanted, available })
+    let mut fitting: Vec<wgpu::Adapter> = all.into_iter().filter(fits).collect();
+    let kind = |adapter: &wgpu::Adapter| adapter.get_info().device_type;
+    let best = fitting.first().map(kind);
+    fitting.retain(|adapter| Some(kind(adapter)) == best);
+    match fitting.len() {
+        0 => Err(DeviceError::NoAdapter { wanted, available }),
+        count => Ok(fitting.swap_remove(choice.turn % count)),
+    }
 }

@@ -70,6 +70,9 @@ impl Run<'_> {
 
     /// Points that have a second opinion on norms: more of them than the inner products have, where those have few.
     fn second_opinion(&self) -> Option<&dyn Sums> {
+        if self.norms.is_some() {
+            return self.norms;
+        }
         let all = self.anchored.as_ref().map(|_| self.training);
         let others = [self.guard.validation(), all].into_iter().flatten();
         others.min_by_key(|sums| sums.points())
@@ -162,6 +165,9 @@ impl Run<'_> {
 
     /// Whether the points know the neuron's norm.
     fn knows(&self, neuron: &Neuron) -> Result<bool, SolveError> {
+        if self.seen.is_some_and(|seen| !seen.sees(neuron)) {
+            return Ok(false);
+        }
         let Some(others) = self.second_opinion() else {
             return Ok(true);
         };
@@ -175,7 +181,10 @@ impl Run<'_> {
         if self.board.is_none() {
             let zero = Network::zero(self.network.activation, self.network.dimension);
             let gradient = self.projection.gradient(&zero)?;
-            let board = Board::new(self.curvature, self.second_opinion(), grid, (&zero, &*gradient))?;
+            let mut board = Board::new(self.curvature, self.second_opinion(), grid, (&zero, &*gradient))?;
+            if let Some(seen) = self.seen {
+                board.close(&seen.of_grid(grid));
+            }
             self.board = Some(board);
         }
         let Some(board) = &mut self.board else {

@@ -27,7 +27,7 @@ pub(super) fn is_known(square: f64, other: f64) -> bool {
 }
 
 /// What is known of every candidate of a grid that stays the same.
-pub(super) struct Board {
+pub(crate) struct Board {
     /// ⟨∇L(u), g⟩.
     scores: Vec<f64>,
     /// ‖g‖².
@@ -48,6 +48,18 @@ impl Board {
         grid: &Grid,
         (zero, gradient): (&Network, &dyn Rho),
     ) -> Result<Self, SolveError> {
+        let mut board = Self::unscored(sums, validation, grid, zero)?;
+        board.refresh(gradient, grid)?;
+        Ok(board)
+    }
+
+    /// The norms of the candidates, whose scores are zero as yet.
+    pub(crate) fn unscored(
+        sums: &dyn Sums,
+        validation: Option<&dyn Sums>,
+        grid: &Grid,
+        zero: &Network,
+    ) -> Result<Self, SolveError> {
         let squares = sums.at(zero)?.squares(Candidates::Grid(grid))?;
         let known = match validation {
             Some(validation) => {
@@ -57,15 +69,21 @@ impl Board {
             }
             None => vec![true; squares.len()],
         };
-        let mut board = Self {
-            scores: Vec::new(),
+        Ok(Self {
+            scores: vec![0.0; squares.len()],
             left: squares.clone(),
             squares,
             known,
             neurons: 0,
-        };
-        board.refresh(gradient, grid)?;
-        Ok(board)
+        })
+    }
+
+    /// Closes the candidates that are not seen.
+    pub(super) fn close(&mut self, seen: &[bool]) {
+        self.known
+            .iter_mut()
+            .zip(seen)
+            .for_each(|(known, seen)| *known &= seen);
     }
 
     /// How many neurons are accounted for.
@@ -75,7 +93,12 @@ impl Board {
 
     /// Takes the scores of ∇L(u) afresh.
     pub(super) fn refresh(&mut self, gradient: &dyn Rho, grid: &Grid) -> Result<(), SolveError> {
-        self.scores = gradient.scores(Candidates::Grid(grid), Accuracy::Full)?.values;
+        self.rescore(gradient.scores(Candidates::Grid(grid), Accuracy::Full)?.values)
+    }
+
+    /// Takes these scores of another gradient.
+    pub(crate) fn rescore(&mut self, scores: Vec<f64>) -> Result<(), SolveError> {
+        self.scores = scores;
         match self.scores.iter().all(|score| score.is_finite()) {
             true => Ok(()),
             false => Err(SolveError::Breakdown {
@@ -85,7 +108,7 @@ impl Board {
     }
 
     /// Accounts for the neuron added last.
-    pub(super) fn absorb(&mut self, newest: &Newest, grid: &Grid) -> Result<(), SolveError> {
+    pub(crate) fn absorb(&mut self, newest: &Newest, grid: &Grid) -> Result<(), SolveError> {
         let along = newest.rho.scores(Candidates::Grid(grid), Accuracy::Full)?.values;
         let candidates = self.scores.iter_mut().zip(&mut self.left);
         for ((score, left), p) in candidates.zip(along) {
@@ -104,13 +127,13 @@ impl Board {
     }
 
     /// The scores of all candidates.
-    pub(super) fn scores(&self) -> &[f64] {
+    pub(crate) fn scores(&self) -> &[f64] {
         &self.scores
     }
 
     /// 1/‖P⊥g‖ of all candidates, zero for those that are closed: |score| times it is the root of twice the
     /// decrease.
-    pub(super) fn weights(&self) -> Vec<f64> {
+    pub(crate) fn weights(&self) -> Vec<f64> {
         let weight = |((&left, &square), &known): ((&f64, &f64), &bool)| match known && left > CLOSED * square
         {
             true => left.sqrt().recip(),

@@ -27,7 +27,15 @@ pub(super) struct Guard<'a> {
     pub(super) state: GuardState,
     /// What it foresees with, where gradients are anchored.
     foresight: Option<Foresight<'a>>,
+    /// The loss may be above the best so far by this part of it.
+    slack: f64,
     pub(super) time: Duration,
+}
+
+/// How far the loss may rise above its best where it is a mean over so many noisy measurements: half of what such a
+/// mean is uncertain by. A peak takes several neurons, of which the first ones alone may do harm.
+fn noise(measurements: usize) -> f64 {
+    0.5 * (2.0 / measurements as f64).sqrt()
 }
 
 /// The gradient on the validation points at an anchor u₀. With it and the Gram matrix G of the inner products the
@@ -44,7 +52,7 @@ struct Foresight<'a> {
 /// What the guard remembers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GuardState {
-    /// The loss on the validation points when it was last checked …
+    /// The loss on the validation points when it was last checked, with measurements the best so far …
     pub loss: f64,
     /// … and what the neurons had taken off the training loss by then.
     pub explained: f64,
@@ -67,6 +75,7 @@ impl<'a> Guard<'a> {
         validation: Option<&'a dyn Sums>,
         zero: &Network,
         start: Option<GuardState>,
+        measurements: Option<usize>,
     ) -> Result<Self, SolveError> {
         let mut guard = Self {
             validation,
@@ -77,6 +86,7 @@ impl<'a> Guard<'a> {
                 since: 0,
             },
             foresight: None,
+            slack: measurements.filter(|&held| held > 0).map_or(ROUNDING, noise),
             time: Duration::ZERO,
         };
         match start {
@@ -171,13 +181,16 @@ impl<'a> Guard<'a> {
         let Some(loss) = self.measure(network)? else {
             return Ok(Verdict::Accepted(None));
         };
-        if loss > self.state.loss + ROUNDING * self.state.loss.abs() {
+        if loss > self.state.loss + self.slack * self.state.loss.abs() {
             return Ok(Verdict::Refused);
         }
         let (fallen, expected) = (self.state.loss - loss, explained - self.state.explained);
         let firm = (fallen - expected).abs() <= FIRM * expected;
         self.state = GuardState {
-            loss,
+            loss: match self.slack > ROUNDING {
+                true => loss.min(self.state.loss),
+                false => loss,
+            },
             explained,
             interval: match firm {
                 true => (2 * self.state.interval).min(self.longest_interval()),

@@ -9,13 +9,14 @@ mod relaxed;
 mod selection;
 
 pub(crate) use by_decrease::ANCHORED_EVERY;
-pub(crate) use decrease::REFRESH;
+pub(crate) use decrease::{Board, REFRESH};
 pub use guard::GuardState;
 pub(crate) use orthogonal::orthogonalises;
 pub use orthogonal::{OrthogonalParams, orthogonal};
 pub use relaxed::{RelaxedParams, StepRule, relaxed};
 pub use selection::Ranking;
 
+use crate::candidates::Seen;
 use crate::network::{Network, Neuron};
 use crate::sums::Sums;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,10 @@ pub struct Losses<'a> {
     /// the gradient on all of them, and that only now and then ([`Anchor`](crate::projection::Anchor)). And on as
     /// many others, which confirm the norms.
     pub curvature: Option<(&'a dyn Sums, &'a dyn Sums)>,
+    /// The same loss on more points, to know which candidates' norms are known.
+    pub norms: Option<&'a dyn Sums>,
+    /// Tells which neurons the points of the inner products see.
+    pub seen: Option<&'a Seen>,
     /// The same loss on fewer points, which finds the candidates worth a closer look of the relaxed algorithm.
     pub scout: Option<&'a dyn Sums>,
     /// Independent points: for the guard, or to report the loss there.

@@ -5,7 +5,7 @@ use super::decrease::{Board, Metric};
 use super::guard::{Guard, Verdict};
 use super::selection::{Ranking, Scanner};
 use super::{Losses, Outcome, Selection, State, Step, Stopped, Timings};
-use crate::candidates::{Grid, Resolution};
+use crate::candidates::{Grid, Resolution, Seen};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::projection::{Addition, Projection, ProjectionKind};
@@ -66,9 +66,9 @@ pub struct OrthogonalParams<'a> {
     pub refine: Option<Resolution>,
     /// Whether refinement leaves components of ω that are zero as they are: directions in planes of coordinates.
     pub bound: bool,
-    /// Whether the loss has measurements in it, of which the guard has others than the run: then their noise limits, not
-    /// the quadrature.
-    pub measured: bool,
+    /// How many measurements the guard has, others than the run, where there are any in the loss: then their noise limits,
+    /// not the quadrature.
+    pub measured: Option<usize>,
     /// The n at which the loss on the validation points is wanted.
     pub reported: &'a dyn Fn(usize) -> bool,
     /// Where an earlier run was interrupted.
@@ -122,7 +122,7 @@ pub fn orthogonal<'a>(
         run.warnings.push(format!(
             "stopped at {} neurons: no further one lowers the loss on independent points. {}",
             run.network.len(),
-            match params.measured {
+            match params.measured.is_some() {
                 true => {
                     "What is left of the measurements cannot be told from noise; to go on, give more of them"
                 }
@@ -135,7 +135,7 @@ pub fn orthogonal<'a>(
         run.warnings.push(format!(
             "{} neurons were refused because the loss on independent points rose with them: {}",
             run.refused,
-            match params.measured {
+            match params.measured.is_some() {
                 true => "they would have fitted the noise of the measurements",
                 false =>
                     "the quadrature limits the errors now. With more cells or points they would be smaller",
@@ -175,6 +175,9 @@ pub(super) struct Run<'a> {
     pub(super) training: &'a dyn Sums,
     /// … and where the inner products of neurons are taken: there, too, or on fewer points.
     pub(super) curvature: &'a dyn Sums,
+    /// More points, that know the norms of neurons which the others hardly see.
+    pub(super) norms: Option<&'a dyn Sums>,
+    pub(super) seen: Option<&'a Seen>,
     pub(super) guard: Guard<'a>,
     pub(super) params: &'a OrthogonalParams<'a>,
     pub(super) network: Network,
@@ -209,7 +212,8 @@ impl<'a> Run<'a> {
         let curvature = losses.curvature.map_or(training, |(few, _)| few);
         let network = Network::zero(training.activation(), params.center.len());
         let loss_of_zero = training.risk(&network)?;
-        let guard = Guard::new(validation, &network, params.start.and_then(|start| start.guard))?;
+        let state = params.start.and_then(|start| start.guard);
+        let guard = Guard::new(validation, &network, state, params.measured)?;
         // Asked for only where it matters: a device has to fetch the host for it.
         let length = match params.delicate {
             true => training
@@ -231,6 +235,8 @@ impl<'a> Run<'a> {
             training,
             curvature,
             anchored: losses.curvature.map(|(_, others)| Anchored::new(others)),
+            norms: losses.norms,
+            seen: losses.seen,
             guard,
             params,
             network,

@@ -201,6 +201,7 @@ fn chart(runs: &[ComparedRun], (name, value): Column, over: Over) -> Option<Pict
         y: Scale::Log(10),
         series,
         small: false,
+        reach: None,
     };
     (!chart.series.is_empty()).then(|| chart.draw())
 }

@@ -31,6 +31,7 @@ fn chart(title: &str, series: Vec<Series>) -> Chart {
         y: Scale::Log(10),
         series,
         small: false,
+        reach: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod comparison;
 mod convergence;
+mod evolution;
 mod solution;
 
 pub use comparison::{ComparedRun, ReferenceErrors, comparison_page, table_by_neurons, table_of_runs};
@@ -12,7 +13,7 @@ use crate::domain::Domain;
 use crate::network::Network;
 use crate::plot::{HeatMap, Picture, STYLE, bars, escaped};
 use crate::problem::Problem;
-use crate::report::{Report, Row, table};
+use crate::report::{Report, Row, TimeRow, table, time_table};
 use std::fmt::Write;
 
 /// Everything a page is made from.
@@ -27,6 +28,10 @@ pub struct RunData<'a> {
     pub problem: &'a Problem,
     /// The problem file.
     pub text: &'a str,
+    /// u at the times that a flow kept.
+    pub frames: &'a [(f64, Network)],
+    /// The figures of every step of a flow.
+    pub steps: &'a [TimeRow],
 }
 
 /// A page and its pictures as files of their own.
@@ -80,7 +85,7 @@ pre{background:var(--box);padding:.8rem;border-radius:6px;overflow-x:auto;font-s
 /// Makes the page.
 pub fn page(run: &RunData) -> Page {
     let report = run.report;
-    let convergence = convergence::pictures(run);
+    let convergence = figures(run);
     let (solution, small) = solution::pictures(run.problem, run.network);
     let time = Named::chart("time", time(report));
     let mut html = format!(
@@ -92,6 +97,7 @@ pub fn page(run: &RunData) -> Page {
     for warning in &report.warnings {
         let _ = writeln!(html, "<p class=\"warning\">{}</p>", escaped(warning));
     }
+    evolution::frames(run, &mut html);
     section("Solution", &solution, "plots", &mut html);
     if !small.is_empty() {
         let heading = match run.problem.domain {
@@ -100,12 +106,24 @@ pub fn page(run: &RunData) -> Page {
         };
         section(heading, &small, "plots small", &mut html);
     }
-    section("Convergence", &convergence, "plots", &mut html);
-    html_table(&table(&report.rows), &mut html);
+    let heading = match run.steps.is_empty() {
+        true => "Convergence",
+        false => "Over time",
+    };
+    section(heading, &convergence, "plots", &mut html);
+    match &report.time {
+        Some(time) => html_table(&time_table(&time.rows), &mut html),
+        None => html_table(&table(&report.rows), &mut html),
+    }
     if let Some(estimate) = &report.estimate {
         let _ = writeln!(html, "<p id=\"estimate\">{}</p>", escaped(&estimate.in_words()));
     }
-    section("Time", std::slice::from_ref(&time), "plots", &mut html);
+    section(
+        "Where the time went",
+        std::slice::from_ref(&time),
+        "plots",
+        &mut html,
+    );
     settings(run, &mut html);
     html.push_str("</body></html>\n");
     let mut files = Vec::new();
@@ -118,7 +136,23 @@ pub fn page(run: &RunData) -> Page {
     Page { html, files }
 }
 
-fn lead(report: &Report) -> String {
+/// The pictures of solution and convergence, in the order of the page: the name of each and its SVG file.
+pub fn pictures(run: &RunData) -> Vec<(String, String)> {
+    let (solution, small) = solution::pictures(run.problem, run.network);
+    let all = solution.into_iter().chain(small).chain(figures(run));
+    all.map(|named| (named.name, named.picture.file())).collect()
+}
+
+/// How errors and losses go, with n or over time.
+fn figures(run: &RunData) -> Vec<Named> {
+    match run.steps.is_empty() {
+        true => convergence::pictures(run),
+        false => evolution::pictures(run),
+    }
+}
+
+/// A run in a sentence or two.
+pub fn lead(report: &Report) -> String {
     let last = report.rows.last();
     let error = last.and_then(|row| {
         let (name, value) = [("H¹ error", row.h1), ("L² error", row.l2)]
@@ -138,7 +172,17 @@ fn lead(report: &Report) -> String {
         report.precision,
         report.seed,
         report.version,
-        report.stopped.in_words()
+        match report
+            .time
+            .as_ref()
+            .and_then(|time| Some((time, time.rows.last()?)))
+        {
+            Some((time, row)) => format!(
+                "{} of {} steps in time ({}); u at t = {}.",
+                row.step, time.steps, time.scheme, row.time
+            ),
+            None => report.stopped.in_words().to_string(),
+        }
     )
 }
 

@@ -117,6 +117,7 @@ pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option
         y: Scale::Linear,
         series,
         small: false,
+        reach: None,
     };
     let error = exact.map(|exact| {
         let difference = computed.iter().zip(&exact).map(|(u, exact)| u - exact).collect();
@@ -133,6 +134,14 @@ pub fn along_an_interval(problem: &Problem, network: &Network) -> (Chart, Option
 
 /// The solution over the first two coordinates (a section, if there are more), and its error.
 pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<HeatMap>) {
+    on_a_grid::<MAP>(problem, network)
+}
+
+/// The same with so many values in each coordinate.
+pub(super) fn on_a_grid<const MAP: usize>(
+    problem: &Problem,
+    network: &Network,
+) -> (HeatMap, Option<HeatMap>) {
     let dimension = problem.dimension();
     let middle = problem.domain.section_point();
     let (first, second) = (problem.domain.side(0), problem.domain.side(1));
@@ -160,6 +169,7 @@ pub fn over_a_square(problem: &Problem, network: &Network) -> (HeatMap, Option<H
         values,
         palette,
         outline: problem.domain.outline(),
+        reach: None,
     };
     let of = match dimension {
         2 => "",
@@ -263,6 +273,7 @@ fn axis_chart(problem: &Problem, network: &Network, axis: usize) -> Chart {
         y: Scale::Linear,
         series,
         small: true,
+        reach: None,
     }
 }
 

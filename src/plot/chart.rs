@@ -47,6 +47,8 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// A small one, for many side by side.
     pub small: bool,
+    /// Values that the vertical axis reaches, whatever is drawn: for charts that are compared.
+    pub reach: Option<(f64, f64)>,
 }
 
 /// Pixels around the frame.
@@ -71,7 +73,7 @@ impl Chart {
         };
         let legend = self.legend(width - 20.0);
         let frame = Frame {
-            left: 56.0,
+            left: 62.0,
             right: width - 14.0,
             top: 28.0,
             bottom: 28.0 + plot_height,
@@ -79,7 +81,9 @@ impl Chart {
         let height = frame.bottom + 38.0 + LEGEND_LINE * legend.len() as f64;
         let points = || self.series.iter().flat_map(|series| &series.points);
         let x = Axis::new(self.x, points().map(|p| p.0), frame.left, frame.right);
-        let y = Axis::new(self.y, points().map(|p| p.1), frame.bottom, frame.top).widened();
+        let reach = self.reach.into_iter().flat_map(|(low, high)| [low, high]);
+        let heights = points().map(|p| p.1).chain(reach);
+        let y = Axis::new(self.y, heights, frame.bottom, frame.top).widened();
         let mut body = format!(
             "<text class=\"title\" x=\"{}\" y=\"17\">{}</text>\n",
             frame.left,

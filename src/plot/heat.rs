@@ -34,6 +34,8 @@ pub struct HeatMap {
     pub palette: Palette,
     /// Line segments drawn over it: the boundary of the domain.
     pub outline: Vec<[[f64; 2]; 2]>,
+    /// The values at both ends of the colours, for maps that are compared; else those of this one.
+    pub reach: Option<(f64, f64)>,
 }
 
 const WIDTH: f64 = 480.0;
@@ -113,6 +115,14 @@ impl HeatMap {
 
     /// The smallest and largest value; even about zero where the colours are.
     fn range(&self) -> (f64, f64) {
+        if let Some(reach) = self.reach {
+            return reach;
+        }
+        self.own_range()
+    }
+
+    /// The same of its own values.
+    pub fn own_range(&self) -> (f64, f64) {
         let finite = self.values.iter().copied().filter(|value| value.is_finite());
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (low.min(value), high.max(value))

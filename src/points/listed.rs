@@ -61,7 +61,7 @@ impl Listed {
                         }
                     })
                     .collect();
-                for crossing in inside.crossings(axis, &through) {
+                for crossing in inside.crossings(axis, &through)? {
                     let weight = weights[line] * inside.cross_section(axis) * crossing.normal[axis].abs();
                     listed.weights.push(weight);
                     (0..d).for_each(|i| {
@@ -98,10 +98,11 @@ impl Sieve {
             ends: std::sync::Arc::new([]),
         };
         let blocks: Vec<usize> = (0..looked_at.div_ceil(BLOCK)).collect();
-        let Ok(counts) = super::in_parallel(blocks, |workspace: &mut Workspace, block| {
-            let accepted = sieve.block(block, workspace).1;
-            Ok::<_, std::convert::Infallible>(accepted.iter().filter(|accepted| **accepted).count())
-        });
+        let counts = super::in_parallel(blocks, |workspace: &mut Workspace, block| {
+            let columns = sieve.block(block);
+            let accepted = sieve.inside.accepts(&columns, workspace)?;
+            Ok::<_, PointsError>(accepted.iter().filter(|accepted| **accepted).count())
+        })?;
         let mut sum = 0;
         let ends = counts.into_iter().map(|count| {
             sum += count;
@@ -118,8 +119,8 @@ impl Sieve {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// The points of a block of the box, and which of them are inside.
-    fn block(&self, block: usize, workspace: &mut Workspace) -> (Vec<Vec<f64>>, Vec<bool>) {
+    /// The points of a block of the box.
+    fn block(&self, block: usize) -> Vec<Vec<f64>> {
         let range = block * BLOCK..((block + 1) * BLOCK).min(self.looked_at);
         let mut columns = vec![vec![0.0; range.len()]; self.inside.dimension()];
         let mut weights = vec![0.0; range.len()];
@@ -128,8 +129,7 @@ impl Sieve {
             let (low, high) = self.inside.side(axis);
             column.iter_mut().for_each(|x| *x = low + (high - low) * *x);
         }
-        let accepted = self.inside.accepts(&columns, workspace);
-        (columns, accepted)
+        columns
     }
 
     pub(super) fn fill(&self, range: Range<usize>, tile: &mut Tile) {
@@ -138,7 +138,9 @@ impl Sieve {
         let mut block = self.ends.partition_point(|&end| end <= range.start);
         let mut place = 0;
         while place < range.len() {
-            let (columns, accepted) = self.block(block, &mut workspace);
+            let columns = self.block(block);
+            // Every block had a value at each of its points when they were counted.
+            let accepted = self.inside.accepts(&columns, &mut workspace).unwrap_or_default();
             let before = if block == 0 { 0 } else { self.ends[block - 1] };
             let skipped = (range.start + place).saturating_sub(before);
             let chosen = accepted.iter().enumerate().filter(|(_, accepted)| **accepted);
@@ -149,6 +151,9 @@ impl Sieve {
                 place += 1;
             }
             block += 1;
+            if block == self.ends.len() {
+                return;
+            }
         }
     }
 }

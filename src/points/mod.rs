@@ -20,6 +20,7 @@ pub use lattice::{Lattice, MAX_LATTICE_DIMENSION, MAX_LATTICE_POINTS};
 pub use listed::Listed;
 pub use parallel::in_parallel;
 pub use philox::{MonteCarlo, philox, uniforms as philox_uniforms};
+pub use pieces::cells_of;
 pub use region::unit_vector;
 pub use simplex::{cube_rule, simplex_rule};
 
@@ -182,6 +183,9 @@ pub enum PointsError {
     /// A sequence that misses the domain.
     #[error("none of {0} points in the box is inside the domain; more are needed")]
     NoneInside(usize),
+    /// A formula that does not say what is inside, or which way is out.
+    #[error("`inside` {0}")]
+    Domain(#[from] crate::domain::DomainError),
 }
 
 fn lattice_message(points: usize, dimension: usize) -> String {

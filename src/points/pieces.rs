@@ -94,7 +94,7 @@ fn widened(mut lower: Vec<f64>, fixed: Option<usize>) -> Vec<f64> {
 }
 
 /// The cells of a part along each axis: as wide as those that would lie across the whole domain.
-fn cells_of(domain: &Domain, part: &Part, cells: usize) -> Vec<usize> {
+pub fn cells_of(domain: &Domain, part: &Part, cells: usize) -> Vec<usize> {
     (0..part.lower.len())
         .map(|axis| {
             let width = part.upper[axis] - part.lower[axis];

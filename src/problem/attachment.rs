@@ -21,9 +21,12 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Reads a file; its path starts from the folder of the problem file.
+    /// Reads a file, unless it is held already; its path starts from the folder of the problem file.
     pub(super) fn read(source: &Source, key: &str, path: &Spanned<String>) -> Built<Self> {
         let typed = path.get_ref();
+        if let Some(held) = source.held.iter().find(|file| file.typed == *typed) {
+            return Ok(held.clone());
+        }
         let folder = Path::new(source.name).parent().unwrap_or(Path::new(""));
         let full = folder.join(typed);
         let failed = |why: String| {

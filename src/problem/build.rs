@@ -4,16 +4,17 @@ use super::attachment::Attachment;
 use super::boundary::Kind;
 use super::domains::domain;
 use super::equation;
-use super::file::{File, Formulation};
+use super::file::{File, Formulation, RuleKind};
 use super::held::has_multiplier;
 use super::settings::{Overrides, Purpose};
 use super::source::{Source, finite};
 use super::typed::Text;
-use super::{Algorithm, Data, Kernel, PenaltySpec, Problem, ProblemError, Words};
-use crate::candidates::DEFAULT_OFFSETS;
+use super::{Algorithm, Data, Evolution, Kernel, PenaltySpec, Places, Problem, ProblemError, Words};
+use crate::candidates::{DEFAULT_OFFSETS, DirectionKind};
 use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::expression::{Ast, Graph, NodeId, Scope, parse};
+use crate::greedy::Selection;
 use crate::loss::{Density, Formula, Loss, TermSpec};
 use crate::points::Rule;
 use std::collections::BTreeMap;
@@ -31,7 +32,12 @@ pub(super) const MAX_NEURONS: i64 = 65_536;
 impl Problem {
     /// Reads a problem from the text of a file; `name` is what to call the file in messages.
     pub fn from_toml(text: &str, name: &str, overrides: &Overrides) -> Built<Self> {
-        let source = Source { text, name };
+        Self::from_toml_with(text, name, overrides, &[])
+    }
+
+    /// The same where some of the files that it names are at hand: only the others are read from the disk.
+    pub fn from_toml_with(text: &str, name: &str, overrides: &Overrides, held: &[Attachment]) -> Built<Self> {
+        let source = Source { text, name, held };
         let file: File = toml::from_str(text).map_err(|error| source.syntax(&error))?;
         Builder::new(source, &file)?.build(&file, overrides)
     }
@@ -72,6 +78,17 @@ impl Problem {
                 |region| self.quadrature.rule(&self.domain, region, purpose),
             )?)),
         }
+    }
+
+    /// Whether the norms of candidates must be known from more points than the run has: a neuron may live in a corner that the
+    /// points of a sequence hardly see, while its load on the boundary is seen.
+    pub fn doubts_norms(&self) -> bool {
+        self.settings.selection == Selection::Decrease
+            && self.dictionary.activation.has_sweep()
+            && self.formulation == Formulation::Energy
+            && self.dictionary.directions == DirectionKind::Sphere
+            && self.quadrature.curvature.is_none()
+            && !matches!(self.quadrature.rule, Rule::Gauss { .. })
     }
 
     /// Whether conditions are held by multipliers.
@@ -177,6 +194,10 @@ pub(super) struct Builder<'a> {
     pub(super) files: Vec<Attachment>,
     /// Penalties of conditions that multipliers hold.
     pub(super) held: Vec<TermSpec>,
+    /// c/τ of the steps in time; 0 without them.
+    pub(super) mass: f64,
+    /// Whether formulas may use t.
+    pub(super) timed: bool,
 }
 
 /// Where formulas may use the unknown.
@@ -195,7 +216,8 @@ impl<'a> Builder<'a> {
         let mut constants = BTreeMap::new();
         for (name, value) in &file.constants {
             let key = format!("constants.{name}");
-            if ["x", "y", "z", "u", "n", "pi", "e"].contains(&name.as_str()) {
+            let in_time = file.time.is_some() && name == "t";
+            if in_time || ["x", "y", "z", "u", "n", "pi", "e"].contains(&name.as_str()) {
                 return Err(source.error(
                     &key,
                     value.span(),
@@ -211,6 +233,8 @@ impl<'a> Builder<'a> {
             source,
             files,
             held: Vec::new(),
+            mass: 0.0,
+            timed: file.time.is_some(),
             graph: Graph::new(),
             constants,
             warnings: Vec::new(),
@@ -226,19 +250,25 @@ impl<'a> Builder<'a> {
                 "the name becomes a directory: it must not be empty, start with a dot or contain slashes",
             ));
         }
+        self.warn_of_idle_keys(file);
         let mut settings = self.settings(file, overrides)?;
         let mut quadrature = self.quadrature(file, overrides, (settings.neurons, settings.seed))?;
         let equation = &file.equation;
         let data = self.data(file)?;
         let exact = self.optional("equation.exact", equation.exact.as_ref(), Names::Coordinates)?;
         let derived = equation.source.is_none();
+        let mut evolution = self.evolution(file, exact, &mut settings)?;
+        self.mass = evolution.as_ref().map_or(0.0, Evolution::mass);
         let mut terms = Vec::new();
         let mut penalties = Vec::new();
         let order = match equation.formulation {
             Formulation::Energy => {
                 let energy = self.energy(equation)?;
                 let strong = energy.strong_form(&mut self.graph, self.dimension);
-                let source = self.source_term(equation, exact, strong)?;
+                let source = match &evolution {
+                    Some(evolution) => self.source_in_time(equation, exact, strong, evolution)?,
+                    None => self.source_term(equation, exact, strong)?,
+                };
                 terms.push(energy.interior(&mut self.graph, self.dimension, source));
                 for conditions in self.faces(file, energy.kind())? {
                     self.energy_face(&energy, &conditions, exact, &mut terms, &mut penalties)?;
@@ -267,8 +297,9 @@ impl<'a> Builder<'a> {
             formulation: equation.formulation,
             order,
         };
-        let unnamed: Vec<String> = self
-            .faces(file, kind)?
+        let faces = self.faces(file, kind)?;
+        let places = self.places(file, kind, &faces);
+        let unnamed: Vec<String> = faces
             .into_iter()
             .filter(|conditions| conditions.tables.is_empty())
             .map(|conditions| self.domain.face_name(conditions.face))
@@ -315,9 +346,18 @@ impl<'a> Builder<'a> {
             }
         }
         let choices = (&settings, &dictionary, &quadrature);
-        quadrature.curvature = self.curvature(file, choices, (&terms, &penalties), overrides)?;
-        self.warn_of_jumps(terms.first(), &quadrature.rule);
-        let kernel = self.kernel(file, &terms, &penalties, &data)?;
+        if evolution.is_none() {
+            quadrature.curvature = self.curvature(file, choices, (&terms, &penalties), overrides)?;
+        }
+        self.warn_of_jumps(terms.first(), &quadrature);
+        let kernel = match &mut evolution {
+            // The difference in time leaves nothing free.
+            Some(evolution) => {
+                self.require_flow(file, evolution, (&terms, &penalties))?;
+                Kernel::default()
+            }
+            None => self.kernel(file, (&terms, &penalties), &data, &places)?,
+        };
         if !settings.guard {
             self.warn_of_fine_offsets(&quadrature.telling_apart(&self.domain), dictionary.offsets);
         }
@@ -336,13 +376,34 @@ impl<'a> Builder<'a> {
             warnings: self.warnings,
             files: self.files,
             data,
+            places,
             held: self.held,
+            evolution,
             terms,
             penalties,
         })
     }
 
     /// Without the guard, neurons closer than the points of the quadrature fit its error.
+    /// Keys that another choice would need: they do nothing here.
+    fn warn_of_idle_keys(&mut self, file: &File) {
+        let gauss = *file.quadrature.rule.get_ref() == RuleKind::Gauss;
+        let relaxed = matches!(&file.solver.algorithm, Some(given) if *given.get_ref() == Algorithm::Rga);
+        if gauss && file.quadrature.boundary_points.is_some() {
+            self.warnings.push(
+                "`boundary_points` does nothing here: it belongs to sequences, and a gauss rule has its `cells` on the boundary, too"
+                    .to_string(),
+            );
+        }
+        if !relaxed && file.solver.radius.is_some() {
+            self.warnings.push(
+                "`radius` does nothing here: it belongs to algorithm = \"rga\", and orthogonal selection has no bound on the \
+                 coefficients"
+                    .to_string(),
+            );
+        }
+    }
+
     fn warn_of_fine_offsets(&mut self, rule: &Rule, offsets: Option<usize>) {
         let (offsets, resolved, what) = match *rule {
             // Without a number of their own, offsets are the cells' edges.
@@ -367,9 +428,9 @@ impl<'a> Builder<'a> {
     fn kernel(
         &mut self,
         file: &File,
-        terms: &[TermSpec],
-        penalties: &[PenaltySpec],
+        (terms, penalties): (&[TermSpec], &[PenaltySpec]),
         data: &[Data],
+        places: &Places,
     ) -> Built<Kernel> {
         let mut graph = self.graph.clone();
         let mut specs = terms.to_vec();
@@ -382,8 +443,9 @@ impl<'a> Builder<'a> {
         self.require_pieces_held(file, &graph, &specs)?;
         let kernel = match Kernel::of(&graph, &self.domain, &specs) {
             Ok(kernel) => kernel,
-            Err(SolveError::NotConvex { what, value, point }) => {
-                return Err(self.not_convex(file, &what, value, &point));
+            Err(error @ SolveError::NotConvex { .. }) => {
+                let nowhere = || ProblemError::new(self.source.name, error.to_string());
+                return Err(places.explain(&error).unwrap_or_else(nowhere));
             }
             // A formula that is not finite somewhere is reported by the run, at its own points.
             Err(_) => Kernel::default(),
@@ -468,21 +530,6 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn not_convex(&self, file: &File, what: &str, value: f64, point: &[f64]) -> ProblemError {
-        let given = match what {
-            "diffusion" => file.equation.diffusion.as_ref(),
-            "reaction" => file.equation.reaction.as_ref(),
-            _ => None,
-        };
-        self.source.error(
-            &format!("equation.{what}"),
-            given.map_or(0..0, Spanned::span),
-            format!(
-                "must not be negative: it is {value} at x = {point:?}, and the energy is not convex there"
-            ),
-        )
-    }
-
     pub(super) fn ast(&self, key: &str, text: &Spanned<Text>) -> Built<Ast> {
         parse(text.get_ref()).map_err(|error| self.source.formula(key, text, &error))
     }
@@ -493,6 +540,7 @@ impl<'a> Builder<'a> {
             dimension: self.dimension,
             constants: self.constants.clone(),
             unknown: names != Names::Coordinates,
+            time: self.timed,
             operators: names == Names::Operators,
         };
         scope

@@ -332,11 +332,12 @@ impl Builder<'_> {
             let message = format!("--neurons {neurons}: at most {MAX_NEURONS} are accepted");
             return Err(ProblemError::new(source.name, message));
         }
+        let algorithm = given
+            .algorithm
+            .as_ref()
+            .map_or(Algorithm::Oga, |algorithm| *algorithm.get_ref());
         Ok(Settings {
-            algorithm: given
-                .algorithm
-                .as_ref()
-                .map_or(Algorithm::Oga, |algorithm| *algorithm.get_ref()),
+            algorithm,
             neurons: overrides.neurons.unwrap_or(in_file),
             seed: overrides.seed.unwrap_or(seed as u64),
             tolerance: given

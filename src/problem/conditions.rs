@@ -5,6 +5,7 @@ use super::boundary::{FaceConditions, Held, Kind};
 use super::build::{Builder, Built};
 use super::equation::{Energy, normal, normal_derivative, vanish_on};
 use super::file::{Condition, FileBoundary, Formulation};
+use super::places::{data_of, on_face};
 use super::source::positive;
 use crate::domain::{Face, Region};
 use crate::expression::{MultiIndex, NodeId};
@@ -129,6 +130,7 @@ impl Builder<'_> {
             return;
         }
         let zero = Formula::new("0", self.graph.number(0.0));
+        let name = on_face(data_of(Held::Flux), &self.domain, face);
         terms.push(TermSpec {
             region: Region::Boundary(face),
             scale: 1.0,
@@ -136,7 +138,7 @@ impl Builder<'_> {
             density: Density::Energy {
                 parts: loads
                     .into_iter()
-                    .map(|(symbol, load)| (symbol, zero.clone(), Formula::new("boundary data", load)))
+                    .map(|(symbol, load)| (symbol, zero.clone(), Formula::new(&*name, load)))
                     .collect(),
                 potential: None,
             },
@@ -167,7 +169,8 @@ impl Builder<'_> {
         let (mut parts, mut oblique) = (Vec::new(), None);
         if held.contains(&Held::Value) {
             let value = self.given(table, kind, Held::Value)?.or(exact).unwrap_or(zero);
-            parts.push((Symbol::value(), Formula::new("boundary value", value)));
+            let name = on_face(data_of(Held::Value), &self.domain, face);
+            parts.push((Symbol::value(), Formula::new(name, value)));
         }
         if held.contains(&Held::Slope) {
             let derived = exact.map(|exact| normal_derivative(&mut self.graph, normal, exact));
@@ -175,7 +178,8 @@ impl Builder<'_> {
             if data.is_none() && *table.condition.get_ref() == Condition::Dirichlet {
                 self.warn_of_clamping();
             }
-            let slope = Formula::new("boundary slope", data.unwrap_or(zero));
+            let name = on_face(data_of(Held::Slope), &self.domain, face);
+            let slope = Formula::new(name, data.unwrap_or(zero));
             match self.along_axis(normal) {
                 Some((axis, sign)) => {
                     parts.push((Symbol::new(vec![(sign, MultiIndex::new([axis]))]), slope));
@@ -241,6 +245,8 @@ impl Builder<'_> {
                     _ => self.boundary_operator(held, &normal),
                 };
                 let derived = exact.map(|exact| self.apply_to(&parts, exact));
+                let on = |what: &str| on_face(what, &self.domain, conditions.face);
+                let (coefficient, data) = (on("coefficient"), on(data_of(held)));
                 terms.push(TermSpec {
                     region: Region::Boundary(conditions.face),
                     scale: weight * mean,
@@ -248,9 +254,9 @@ impl Builder<'_> {
                     density: Density::Residual {
                         parts: parts
                             .into_iter()
-                            .map(|(symbol, c)| (symbol, Formula::new("the normal", c)))
+                            .map(|(symbol, c)| (symbol, Formula::new(&*coefficient, c)))
                             .collect(),
-                        source: Formula::new("boundary value", given.or(derived).unwrap_or(zero)),
+                        source: Formula::new(data, given.or(derived).unwrap_or(zero)),
                     },
                 });
             }

@@ -36,7 +36,7 @@ impl Data {
     /// Its term of the loss.
     pub(super) fn term(&self, graph: &mut Graph, purpose: Purpose) -> TermSpec {
         let listed = match purpose {
-            Purpose::Training | Purpose::Curvature | Purpose::Confirmation => &self.training,
+            Purpose::Training | Purpose::Curvature | Purpose::Confirmation | Purpose::Norms => &self.training,
             Purpose::Validation | Purpose::Errors => &self.validation,
         };
         let one = graph.number(1.0);
@@ -63,6 +63,14 @@ impl Data {
         match Arc::ptr_eq(&self.training, &self.validation) {
             true => [rows(&self.training), Vec::new()],
             false => [rows(&self.training), rows(&self.validation)],
+        }
+    }
+
+    /// How many were held back for the guard.
+    pub fn held_back(&self) -> usize {
+        match Arc::ptr_eq(&self.training, &self.validation) {
+            true => 0,
+            false => self.validation.attributes[0].len(),
         }
     }
 
@@ -162,6 +170,36 @@ fn listed<'r>(rows: impl Iterator<Item = &'r Row>, dimension: usize) -> Listed {
     listed
 }
 
+/// What is wrong with a line of names: a known one in another column than it belongs to. Others may be anything.
+fn misplaced(record: &csv::StringRecord, dimension: usize) -> Option<String> {
+    let place = |name: &str| {
+        let name = name.trim_matches('"').to_lowercase();
+        let letter = ["x", "y", "z"].iter().position(|letter| *letter == name);
+        let number = name
+            .strip_prefix('x')
+            .and_then(|number| number.parse::<usize>().ok());
+        let number = number.and_then(|number| number.checked_sub(1));
+        let coordinate = letter.filter(|_| dimension <= 3).or(number);
+        match name.as_str() {
+            "value" | "u" => Some(dimension),
+            "weight" => Some(dimension + 1),
+            _ => coordinate,
+        }
+    };
+    let mut names = record.iter().enumerate();
+    names.find_map(|(column, name)| {
+        let place = place(name)?;
+        (place != column).then(|| {
+            format!(
+                "has the name `{}` over column {}, which is column {}",
+                name.escape_debug(),
+                column + 1,
+                place + 1
+            )
+        })
+    })
+}
+
 /// The lines of a file: x1 … xd, value, and a weight if there is one more column. A first line of names may be there.
 fn rows(bytes: &[u8], dimension: usize) -> Result<Vec<Row>, DomainError> {
     let wanted = {
@@ -169,9 +207,8 @@ fn rows(bytes: &[u8], dimension: usize) -> Result<Vec<Row>, DomainError> {
         format!("{}, value and, if it is wanted, weight", names.join(", "))
     };
     let at = |line: usize, message: String| DomainError {
-        message,
-        help: Some(format!("the columns are {wanted}, separated by commas")),
         line: Some(line),
+        ..DomainError::new(message).help(format!("the columns are {wanted}, separated by commas"))
     };
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
@@ -180,6 +217,7 @@ fn rows(bytes: &[u8], dimension: usize) -> Result<Vec<Row>, DomainError> {
         .comment(Some(b'#'))
         .from_reader(bytes);
     let mut rows = Vec::new();
+    let mut width = None;
     for (index, record) in reader.records().enumerate() {
         let record = record.map_err(|error| {
             let line = error.position().map_or(index + 1, |place| place.line() as usize);
@@ -196,7 +234,15 @@ fn rows(bytes: &[u8], dimension: usize) -> Result<Vec<Row>, DomainError> {
             );
             return Err(at(line, message));
         }
+        let first = *width.get_or_insert(record.len());
+        if record.len() != first {
+            let message = format!("has {} columns, and the first line has {first}", record.len());
+            return Err(at(line, message));
+        }
         if names {
+            if let Some(message) = misplaced(&record, dimension) {
+                return Err(at(line, message));
+            }
             continue;
         }
         let number = |cell: &str| match cell.parse::<f64>() {

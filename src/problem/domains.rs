@@ -3,10 +3,10 @@
 use super::ProblemError;
 use super::attachment::Attachment;
 use super::build::{Built, MAX_DIMENSION};
-use super::file::{File, FileDomain, OneOrMany, Shape};
+use super::file::{Corners, File, FileDomain, OneOrMany, Shape};
 use super::source::{Source, count, positive, real};
 use super::typed::Real;
-use crate::domain::{Corner, Domain, DomainError, Inside, Mesh, Part, Union, polygon, read_gmsh};
+use crate::domain::{Blame, Corner, Domain, DomainError, Inside, Mesh, Part, Union, polygon, read_gmsh};
 use crate::expression::{Graph, Scope, parse};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -185,6 +185,20 @@ impl Reader<'_> {
 
     /// An error of the domain, at its place in the file.
     fn refused(&self, key: &str, span: Range<usize>, error: DomainError) -> ProblemError {
+        let given = self.given;
+        let blamed = match error.blame {
+            Some(Blame::Hole(hole)) => {
+                let hole = given.holes.as_ref().and_then(|holes| holes.get_ref().get(hole));
+                hole.map(|hole| ("holes", hole.span()))
+            }
+            Some(Blame::Edges) => given.edges.as_ref().map(|edges| ("edges", edges.span())),
+            Some(Blame::Part(part)) => {
+                let part = given.parts.as_ref().and_then(|parts| parts.get_ref().get(part));
+                part.map(|part| ("parts", part.lower.span()))
+            }
+            None => None,
+        };
+        let (key, span) = blamed.unwrap_or((key, span));
         let refused = self.source.error(&format!("domain.{key}"), span, error.message);
         match error.help {
             Some(help) => refused.help(help),
@@ -198,25 +212,35 @@ impl Reader<'_> {
         let Some(vertices) = &given.vertices else {
             return Err(self.missing("vertices", "vertices = [[0, 0], [1, 0], [1, 1]]"));
         };
-        let corner = |key: &str, span: Range<usize>, [x, y]: &[Real; 2]| -> Built<Corner> {
-            let key = format!("domain.{key}");
-            Ok([self.number(&key, span.clone(), x)?, self.number(&key, span, y)?])
-        };
-        let outline = vertices.get_ref().iter();
-        let outline = outline.map(|vertex| corner("vertices", vertices.span(), vertex));
-        let outline = outline.collect::<Built<Vec<Corner>>>()?;
+        let outline = self.corners("vertices", vertices.get_ref())?;
         let mut holes = Vec::new();
-        if let Some(given) = &given.holes {
-            for hole in given.get_ref() {
-                let corners = hole.iter().map(|vertex| corner("holes", given.span(), vertex));
-                holes.push(corners.collect::<Built<Vec<Corner>>>()?);
-            }
+        for hole in given.holes.iter().flat_map(Spanned::get_ref) {
+            holes.push(self.corners("holes", hole.get_ref())?);
         }
         let edges = outline.len() + holes.iter().map(Vec::len).sum::<usize>();
         let names = self.edge_names(file, edges)?;
         let mesh = polygon(&outline, &holes, &names)
             .map_err(|error| self.refused("vertices", vertices.span(), error))?;
         Ok(Domain::Mesh(Arc::new(mesh)))
+    }
+
+    fn corners(&self, key: &str, corners: &Corners) -> Built<Vec<Corner>> {
+        let key = format!("domain.{key}");
+        let corner = |corner: &Spanned<Vec<Real>>| match corner.get_ref().as_slice() {
+            [x, y] => Ok([
+                self.number(&key, corner.span(), x)?,
+                self.number(&key, corner.span(), y)?,
+            ]),
+            numbers => Err(self
+                .source
+                .error(
+                    &key,
+                    corner.span(),
+                    format!("a corner has two coordinates, not {}", numbers.len()),
+                )
+                .help("vertices = [[0, 0], [1, 0], [1, 1]]")),
+        };
+        corners.iter().map(corner).collect()
     }
 
     /// The names of edges: those given, and `edge 0` … for those that a boundary table singles out. The others are one
@@ -256,17 +280,16 @@ impl Reader<'_> {
     }
 
     fn union(&self) -> Built<Domain> {
-        let Some(parts) = self
-            .given
-            .parts
-            .as_ref()
-            .filter(|parts| !parts.get_ref().is_empty())
-        else {
-            return Err(self.missing(
-                "parts",
-                "parts = [ { lower = [-1, -1], upper = [0, 1] }, { lower = [0, 0], upper = [1, 1] } ]",
-            ));
+        const EXAMPLE: &str =
+            "parts = [ { lower = [-1, -1], upper = [0, 1] }, { lower = [0, 0], upper = [1, 1] } ]";
+        let Some(parts) = &self.given.parts else {
+            return Err(self.missing("parts", EXAMPLE));
         };
+        if parts.get_ref().is_empty() {
+            let message = "a union has at least one part";
+            let empty = self.source.error("domain.parts", parts.span(), message);
+            return Err(empty.help(EXAMPLE));
+        }
         let implied = parts
             .get_ref()
             .iter()

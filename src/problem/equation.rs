@@ -190,6 +190,9 @@ pub(super) fn linear_operator(graph: &mut Graph, node: NodeId) -> Result<Vec<(Sy
         .collect())
 }
 
+/// Times at which formulas are looked at, to see whether they vanish.
+const LOOKED_AT: [f64; 4] = [0.0, 0.0137, 0.311, 1.73];
+
 /// Whether formulas are zero (to rounding) all over a face: then the condition is homogeneous.
 pub(super) fn vanish_on(graph: &Graph, domain: &Domain, face: Face, formulas: &[NodeId], scale: f64) -> bool {
     if formulas.iter().all(|&node| graph.as_number(node) == Some(0.0)) {
@@ -201,13 +204,22 @@ pub(super) fn vanish_on(graph: &Graph, domain: &Domain, face: Face, formulas: &[
     };
     let mut tile = Tile::default();
     points.fill(0..points.len(), &mut tile);
-    let program = Program::new(graph, formulas, points.inputs(), &[]);
-    (0..tile.len()).all(|index| {
-        program
-            .evaluate_at(&tile.inputs(index))
-            .iter()
-            .all(|value| value.abs() <= 1e-13 * scale)
-    })
+    let vanish_at = |time: f64| {
+        let mut graph = graph.clone();
+        graph.set_time(time);
+        let program = Program::new(&graph, formulas, points.inputs(), &[]);
+        (0..tile.len()).all(|index| {
+            program
+                .evaluate_at(&tile.inputs(index))
+                .iter()
+                .all(|value| value.abs() <= 1e-13 * scale)
+        })
+    };
+    // What vanishes at first need not vanish later.
+    match graph.depends_on_time(formulas) {
+        true => LOOKED_AT.into_iter().all(vanish_at),
+        false => vanish_at(0.0),
+    }
 }
 
 /// Why a potential F(x, u) is not convex in u, if somewhere it is not.

@@ -2,6 +2,7 @@
 
 use super::typed::{Count, Real, Text};
 use crate::candidates::DirectionKind;
+use crate::flow::Scheme;
 use crate::greedy::StepRule;
 use crate::projection::ProjectionKind;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor, value};
@@ -26,6 +27,23 @@ pub(super) struct File {
     pub dictionary: FileDictionary,
     pub quadrature: FileQuadrature,
     pub solver: FileSolver,
+    pub time: Option<Spanned<FileTime>>,
+}
+
+/// The `[time]` table.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileTime {
+    pub end: Spanned<Real>,
+    pub steps: Option<Spanned<i64>>,
+    pub step: Option<Spanned<Real>>,
+    #[serde(default)]
+    pub scheme: Scheme,
+    pub initial: Option<Spanned<Text>>,
+    pub initial_neurons: Option<Spanned<i64>>,
+    pub neurons_per_step: Option<Spanned<i64>>,
+    pub save_every: Option<Spanned<i64>>,
+    pub tolerance: Option<Spanned<Real>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -38,13 +56,16 @@ pub(super) struct FileDomain {
     pub upper: Option<Spanned<OneOrMany>>,
     pub center: Option<Spanned<OneOrMany>>,
     pub radius: Option<Spanned<Real>>,
-    pub vertices: Option<Spanned<Vec<[Real; 2]>>>,
-    pub holes: Option<Spanned<Vec<Vec<[Real; 2]>>>>,
+    pub vertices: Option<Spanned<Corners>>,
+    pub holes: Option<Spanned<Vec<Spanned<Corners>>>>,
     pub edges: Option<Spanned<BTreeMap<String, Vec<i64>>>>,
     pub parts: Option<Spanned<Vec<FilePart>>>,
     pub file: Option<Spanned<String>>,
     pub inside: Option<Spanned<Text>>,
 }
+
+/// Corners of a polygon, two coordinates each.
+pub(super) type Corners = Vec<Spanned<Vec<Real>>>;
 
 /// A box of a union.
 #[derive(Debug, Deserialize)]
@@ -82,6 +103,7 @@ pub(super) struct FileEquation {
     pub diffusion: Option<Spanned<Text>>,
     pub reaction: Option<Spanned<Text>>,
     pub potential: Option<Spanned<Text>>,
+    pub potential_explicit: Option<Spanned<Text>>,
     pub operator: Option<Spanned<Text>>,
     pub exact: Option<Spanned<Text>>,
     pub source: Option<Spanned<Text>>,

@@ -4,6 +4,7 @@ use super::boundary::{Held, Kind};
 use super::build::{Builder, Built, Names};
 use super::equation::{Energy, normal_derivative};
 use super::file::{Condition, File, FileBoundary, Formulation};
+use super::places::{data_of, on_face};
 use super::source::positive;
 use crate::domain::{Domain, Face, Region};
 use crate::expression::{NodeId, Program};
@@ -59,13 +60,16 @@ impl Builder<'_> {
         }
     }
 
-    /// a / (δ L^(2m − 1 − 2k)): of the size of an energy of order 2m for a derivative of order k.
+    /// a / (δ L^(2m − 1 − 2k)): of the size of an energy of order 2m for a derivative of order k. L is the width of the domain, or
+    /// of the layer in which a step in time answers to the boundary.
     fn strength(&self, diffusion: f64, half_order: usize, order: usize) -> f64 {
         let width = |axis| {
             let (low, high) = self.domain.side(axis);
             high - low
         };
         let width = (0..self.dimension).map(width).fold(0.0, f64::max);
+        let layer = (diffusion / self.mass).powf(0.5 / half_order as f64);
+        let width = width.min(layer);
         diffusion / (HELD_DELTA * width.powi(2 * half_order as i32 - 1 - 2 * order as i32))
     }
 
@@ -105,6 +109,8 @@ impl Builder<'_> {
         });
         let given = self.given(table, energy.kind(), Held::Robin)?;
         let zero = self.graph.number(0.0);
+        let on = |what: &str| on_face(what, &self.domain, face);
+        let (name, data) = (on("coefficient"), on(data_of(Held::Robin)));
         terms.push(TermSpec {
             region: Region::Boundary(face),
             scale: 1.0,
@@ -112,8 +118,8 @@ impl Builder<'_> {
             density: Density::Energy {
                 parts: vec![(
                     Symbol::value(),
-                    Formula::new("coefficient", coefficient),
-                    Formula::new("boundary data", given.or(derived).unwrap_or(zero)),
+                    Formula::new(name, coefficient),
+                    Formula::new(data, given.or(derived).unwrap_or(zero)),
                 )],
                 potential: None,
             },

@@ -10,9 +10,12 @@ mod data;
 mod domains;
 mod equation;
 mod error;
+mod evolution;
 mod file;
+mod flow_losses;
 mod held;
 mod kernel;
+mod places;
 mod rough;
 mod settings;
 mod source;
@@ -23,8 +26,11 @@ mod words;
 pub use attachment::Attachment;
 pub use data::Data;
 pub use error::ProblemError;
+pub use evolution::Evolution;
 pub use file::{Algorithm, Condition, Formulation};
+pub use flow_losses::{Acting, LoadGroup};
 pub use kernel::{Affine, Kernel};
+pub use places::Places;
 pub use settings::{Overrides, Purpose, Quadrature, Settings};
 pub use words::Words;
 
@@ -66,6 +72,10 @@ pub struct Problem {
     pub files: Vec<Attachment>,
     /// Measurements that the loss takes in.
     pub data: Vec<Data>,
+    /// How it moves in time, if it does.
+    pub evolution: Option<Evolution>,
+    /// Where its formulas stand in the file.
+    pub places: Places,
     terms: Vec<TermSpec>,
     penalties: Vec<PenaltySpec>,
     /// Penalties of conditions that are held by multipliers besides.
@@ -93,6 +103,7 @@ impl Problem {
     /// Whether a setting depends on the final number of neurons, so that every n needs a run of its own.
     pub fn depends_on_neurons(&self) -> bool {
         self.quadrature.points_follow_n
+            || self.evolution.is_some()
             || self
                 .penalties
                 .iter()
@@ -132,6 +143,9 @@ impl Problem {
             "quadrature": self.quadrature,
             "solver": self.settings,
         });
+        if let Some(evolution) = &self.evolution {
+            settings["time"] = evolution.settings_json();
+        }
         if !self.files.is_empty() {
             let files = self.files.iter().map(|file| format!("{:016x}", file.digest()));
             settings["files"] = files.collect();

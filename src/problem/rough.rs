@@ -6,10 +6,12 @@
 
 use super::build::Builder;
 use super::equation::Energy;
+use super::settings::Quadrature;
 use crate::domain::{Domain, Region};
 use crate::expression::{Function, MultiIndex, Node, NodeId, Program};
 use crate::loss::{Density, TermSpec};
-use crate::points::{PointSet, Rule, Tile};
+use crate::points::{PointSet, Rule, Tile, cells_of};
+use std::f64::consts::PI;
 
 /// A sample of a function that touches zero near by is at most this part of the largest.
 const TOUCHING: f64 = 0.1;
@@ -32,11 +34,7 @@ struct Continuous {
 impl Builder<'_> {
     /// A warning where f, derived from `exact`, leaves something out.
     pub(super) fn warn_of_kinks(&mut self, functions: Vec<(NodeId, usize, &'static str)>) {
-        let functions: Vec<Continuous> = functions
-            .into_iter()
-            .map(|(node, axis, what)| Continuous { node, axis, what })
-            .collect();
-        let Some((what, point)) = self.jump(&functions, &|_, _| true) else {
+        let Some((what, point)) = self.find_jump(functions) else {
             return;
         };
         self.warnings.push(format!(
@@ -46,9 +44,21 @@ impl Builder<'_> {
         ));
     }
 
+    /// A function that jumps along its axis, and where.
+    pub(super) fn find_jump(
+        &self,
+        functions: Vec<(NodeId, usize, &'static str)>,
+    ) -> Option<(&'static str, Vec<f64>)> {
+        let functions: Vec<Continuous> = functions
+            .into_iter()
+            .map(|(node, axis, what)| Continuous { node, axis, what })
+            .collect();
+        self.jump(&functions, &|_, _| true)
+    }
+
     /// Warnings of coefficients that jump: inside a cell of an energy, where the quadrature smears the jump, and anywhere in a
     /// residual, which does not ask for the flux to be continuous.
-    pub(super) fn warn_of_jumps(&mut self, interior: Option<&TermSpec>, rule: &Rule) {
+    pub(super) fn warn_of_jumps(&mut self, interior: Option<&TermSpec>, quadrature: &Quadrature) {
         let nodes: Vec<(NodeId, &'static str)> = match interior.map(|term| &term.density) {
             Some(Density::Energy { parts, .. }) => {
                 let coefficients = parts.iter().map(|(_, a, _)| a);
@@ -85,17 +95,22 @@ impl Builder<'_> {
             }
             return;
         }
-        let (Rule::Gauss { cells, .. }, Domain::Box { .. } | Domain::Union(_)) = (rule, &self.domain) else {
+        let Rule::Gauss { cells, .. } = quadrature.rule else {
             return;
         };
-        let inside_a_cell = |axis: usize, place: f64| {
-            let place = (place - self.domain.side(axis).0) / self.domain.cell_width(axis, *cells);
-            (place - place.round()).abs() > 1e-6
+        let smeared = |cells: usize| {
+            let inside_a_cell = |axis, point: &[f64]| !is_on_cell_edge(&self.domain, cells, axis, point);
+            self.jump(&functions, &inside_a_cell)
         };
-        if let Some((what, point)) = self.jump(&functions, &inside_a_cell) {
+        let found = smeared(cells).map(|found| (found, "`cells`"));
+        let found = found.or_else(|| smeared(quadrature.curvature?).map(|found| (found, "`curvature`")));
+        if let Some(((what, point), key)) = found {
+            let advice = match self.domain {
+                Domain::Mesh(_) => "take a mesh whose elements end there".to_string(),
+                _ => format!("choose {key} so that an edge lies there, or a mesh whose elements end there"),
+            };
             self.warnings.push(format!(
-                "{what} jumps near x = {point:.6?}, inside a cell of the quadrature, which smears the jump over the cell: choose \
-                 `cells` so that an edge lies there, or a mesh whose elements end there"
+                "{what} jumps near x = {point:.6?}, inside a cell of the quadrature, which smears the jump over the cell: {advice}"
             ));
         }
     }
@@ -161,7 +176,7 @@ impl Builder<'_> {
     fn jump(
         &self,
         functions: &[Continuous],
-        counts: &dyn Fn(usize, f64) -> bool,
+        counts: &dyn Fn(usize, &[f64]) -> bool,
     ) -> Option<(&'static str, Vec<f64>)> {
         let roots: Vec<NodeId> = functions.iter().map(|function| function.node).collect();
         let kinks = self.kinks(&roots);
@@ -190,11 +205,12 @@ impl Builder<'_> {
                     ends: self.domain.side(axis),
                 };
                 for place in line.places(&kinks) {
-                    if !counts(axis, place) || !self.domain.contains(line.at(place).into_iter()) {
+                    let point = line.at(place);
+                    if !counts(axis, &point) || !self.domain.contains(point.iter().copied()) {
                         continue;
                     }
                     if let Some(k) = line.jumping(&program, place) {
-                        return Some((along[k].what, line.at(place)));
+                        return Some((along[k].what, point));
                     }
                 }
             }
@@ -226,6 +242,31 @@ impl Builder<'_> {
             }
         }
         Kinks { graph, nodes }
+    }
+}
+
+/// Whether a point lies on an edge of a cell of the quadrature, where an axis crosses it.
+fn is_on_cell_edge(domain: &Domain, cells: usize, axis: usize, point: &[f64]) -> bool {
+    const NEAR: f64 = 1e-6;
+    let is_whole = |part: f64| (part - part.round()).abs() <= NEAR;
+    match domain {
+        Domain::Box { lower, .. } => is_whole((point[axis] - lower[axis]) / domain.cell_width(axis, cells)),
+        Domain::Union(union) => union.parts().iter().any(|part| {
+            let (low, high) = (part.lower[axis], part.upper[axis]);
+            let cells = cells_of(domain, part, cells)[axis];
+            part.contains(point) && is_whole((point[axis] - low) / (high - low) * cells as f64)
+        }),
+        Domain::Ball { center, radius } => {
+            let r: Vec<f64> = point.iter().zip(center).map(|(x, c)| x - c).collect();
+            let distance = r.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let angle = r[1].atan2(r[0]).rem_euclid(2.0 * PI) / (2.0 * PI);
+            let height = r.get(2).map_or(0.0, |z| 0.5 * (1.0 + z / distance));
+            let parts = [distance / radius, angle, height];
+            let edges = parts.iter().take(point.len());
+            edges.into_iter().any(|part| is_whole(part * cells as f64))
+        }
+        Domain::Mesh(mesh) => !mesh.is_within_a_cell(point, NEAR),
+        Domain::Inside(_) => true,
     }
 }
 

@@ -67,6 +67,8 @@ pub enum Purpose {
     Curvature,
     /// As many other points, which must confirm the norm of what a neuron adds.
     Confirmation,
+    /// Many others, once, to know which candidates' norms the points know.
+    Norms,
     /// The guard against overfitting the quadrature.
     Validation,
     /// Errors against the exact solution.
@@ -84,6 +86,7 @@ const MANY_POINTS: usize = 1_000_000;
 /// Seeds of validation and error points differ from every training seed.
 const VALIDATION_SEED: u64 = 0x5EED_0001_0000_0000;
 const ERROR_SEED: u64 = 0x5EED_0002_0000_0000;
+const NORMS_SEED: u64 = 0x5EED_0003_0000_0000;
 
 impl Quadrature {
     /// The rule for a region and a purpose.
@@ -98,7 +101,7 @@ impl Quadrature {
                     cells: self.curvature.unwrap_or(cells),
                     order,
                 },
-                Purpose::Confirmation => Rule::Gauss {
+                Purpose::Confirmation | Purpose::Norms => Rule::Gauss {
                     cells: self.curvature.unwrap_or(cells),
                     order: order + 1,
                 },
@@ -129,6 +132,7 @@ impl Quadrature {
                     Purpose::Training | Purpose::Curvature => None,
                     Purpose::Validation | Purpose::Confirmation => Some(VALIDATION_SEED),
                     Purpose::Errors => Some(ERROR_SEED),
+                    Purpose::Norms => Some(NORMS_SEED),
                 };
                 Rule::Halton { points, shift }
             }
@@ -138,6 +142,7 @@ impl Quadrature {
                     Purpose::Training | Purpose::Curvature => shift,
                     Purpose::Validation | Purpose::Confirmation => shift ^ VALIDATION_SEED,
                     Purpose::Errors => shift ^ ERROR_SEED,
+                    Purpose::Norms => shift ^ NORMS_SEED,
                 },
             },
             Rule::MonteCarlo { points, seed } => match purpose {
@@ -150,6 +155,7 @@ impl Quadrature {
                         Purpose::Training | Purpose::Curvature => seed,
                         Purpose::Validation | Purpose::Confirmation => seed ^ VALIDATION_SEED,
                         Purpose::Errors => seed ^ ERROR_SEED,
+                        Purpose::Norms => seed ^ NORMS_SEED,
                     },
                 },
             },
@@ -164,6 +170,7 @@ impl Quadrature {
     fn count(&self, points: usize, region: Region, purpose: Purpose) -> usize {
         match (region, purpose) {
             (Region::Interior, Purpose::Errors) => error_points(points),
+            (Region::Interior, Purpose::Norms) => error_points(points).max(points),
             (Region::Boundary(_) | Region::Pairs(_), Purpose::Errors) => error_points(self.boundary_points),
             (Region::Interior, Purpose::Validation) => points.min(MANY_POINTS.max(points / 16)),
             (Region::Interior, Purpose::Training) => points,

@@ -1,6 +1,7 @@
 //! The text of a problem file: errors that point into it, values that must lie in a range.
 
 use super::ProblemError;
+use super::attachment::Attachment;
 use super::build::Built;
 use super::typed::{Real, Text};
 use crate::expression::{ExpressionError, Scope, parse};
@@ -13,6 +14,8 @@ use toml::Spanned;
 pub(super) struct Source<'a> {
     pub(super) text: &'a str,
     pub(super) name: &'a str,
+    /// Files that were read before, or never were on a disk.
+    pub(super) held: &'a [Attachment],
 }
 
 impl Source<'_> {

@@ -74,6 +74,11 @@ impl Cholesky {
         (square - dot(&row, &row), others.iter().map(|a| -a).collect())
     }
 
+    /// G⁻¹ v.
+    pub fn solve(&self, v: &[f64]) -> Vec<f64> {
+        self.triangle.backward(&self.triangle.forward(v))
+    }
+
     /// G v.
     pub fn times_gram(&self, v: &[f64]) -> Vec<f64> {
         self.triangle.transposed_times(&self.triangle.times(v))

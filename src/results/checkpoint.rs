@@ -2,10 +2,11 @@
 
 use super::{ResultsError, history};
 use crate::estimate::Snapshot;
+use crate::flow::FlowState;
 use crate::greedy::{GuardState, State};
 use crate::network::Network;
 use crate::network_file;
-use crate::report::Row;
+use crate::report::{Row, TimeRow};
 use crate::sums::SumsReport;
 use std::path::Path;
 
@@ -20,6 +21,8 @@ pub struct Checkpoint {
     pub kept: Vec<Snapshot>,
     /// The figures of every n so far.
     pub rows: Vec<Row>,
+    /// Where a flow is, with the figures of every step so far.
+    pub flow: Option<(FlowState, Vec<TimeRow>)>,
     /// The problem as it is solved.
     pub problem: String,
     /// The version of the program.
@@ -54,17 +57,42 @@ impl From<&SumsReport> for Place {
 impl Checkpoint {
     /// Replaces the file at `path`.
     pub fn save(&self, path: &Path) -> Result<(), network_file::NetworkFileError> {
+        network_file::save_with(path, &self.network, &self.columns(), &self.notes())
+    }
+
+    /// The bytes that [`save`](Self::save) writes, for [`of_bytes`](Self::of_bytes).
+    pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
+        network_file::bytes_with(&self.network, &self.columns(), &self.notes())
+    }
+
+    fn columns(&self) -> [(&'static str, &[f64]); 2] {
+        [
+            ("score", self.state.scores.as_slice()),
+            ("step", self.state.steps.as_slice()),
+        ]
+    }
+
+    fn notes(&self) -> Vec<(&'static str, String)> {
         let state = &self.state;
         let mut notes = vec![
             ("problem", self.problem.clone()),
             ("version", self.version.clone()),
             ("settings", self.settings.clone()),
-            ("history", history::text(&self.rows)),
+            (
+                "history",
+                match &self.flow {
+                    Some((_, rows)) => history::time_text(rows),
+                    None => history::text(&self.rows),
+                },
+            ),
             ("backend", self.place.backend.clone()),
             ("precision", self.place.precision.clone()),
         ];
         if let Ok(kept) = serde_json::to_string(&self.kept) {
             notes.push(("kept", kept));
+        }
+        if let Some(Ok(flow)) = self.flow.as_ref().map(|(state, _)| serde_json::to_string(state)) {
+            notes.push(("flow", flow));
         }
         if let Some(adapter) = &self.place.adapter {
             notes.push(("adapter", adapter.clone()));
@@ -75,16 +103,20 @@ impl Checkpoint {
         if let Some(guard) = state.guard {
             notes.push(("guard", guard_text(guard)));
         }
-        let more = [
-            ("score", state.scores.as_slice()),
-            ("step", state.steps.as_slice()),
-        ];
-        network_file::save_with(path, &self.network, &more, &notes)
+        notes
     }
 
     /// Reads what [`save`](Self::save) wrote.
     pub fn load(path: &Path) -> Result<Self, ResultsError> {
-        let (network, mut more, mut notes) = network_file::load_with(path, &["score", "step"])?;
+        Self::of(network_file::load_with(path, &["score", "step"])?, path)
+    }
+
+    /// Reads the bytes of such a file.
+    pub fn of_bytes(bytes: &[u8], path: &Path) -> Result<Self, ResultsError> {
+        Self::of(network_file::load_bytes(bytes, path, &["score", "step"])?, path)
+    }
+
+    fn of((network, mut more, mut notes): network_file::Loaded, path: &Path) -> Result<Self, ResultsError> {
         let steps = more.pop().unwrap_or_default();
         let scores = more.pop().unwrap_or_default();
         let state = State {
@@ -94,6 +126,30 @@ impl Checkpoint {
             orthogonal_from: notes.get("orthogonal_from").and_then(|from| from.parse().ok()),
             neurons: network.neurons.clone(),
         };
+        let damaged = |reason: String| ResultsError::Unreadable {
+            path: path.to_path_buf(),
+            reason: format!("damaged: {reason}"),
+        };
+        let flow = match notes.remove("flow") {
+            Some(text) => {
+                let mut flow: FlowState =
+                    serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+                flow.neurons.clone_from(&network.neurons);
+                let rows = history::time_rows(notes.get("history").map_or("", String::as_str));
+                if rows.last().map(|row| row.step) != Some(flow.step)
+                    || flow.history.first().map(Vec::len) != Some(network.len())
+                    || flow.initial > network.len()
+                    || flow
+                        .frames
+                        .iter()
+                        .any(|frame| frame.coefficients.len() > network.len())
+                {
+                    return Err(damaged(format!("{} steps, but another history", flow.step)));
+                }
+                Some((flow, rows))
+            }
+            None => None,
+        };
         let kept = notes.remove("kept");
         let adapter = notes.remove("adapter");
         let mut note = |name: &str| {
@@ -102,8 +158,11 @@ impl Checkpoint {
                 reason: format!("not a checkpoint of this program: `{name}` is missing"),
             })
         };
-        let rows = history::rows(&note("history")?);
-        if rows.last().map_or(0, |row| row.n) != network.len() {
+        let rows = match &flow {
+            Some(_) => Vec::new(),
+            None => history::rows(&note("history")?),
+        };
+        if flow.is_none() && rows.last().map_or(0, |row| row.n) != network.len() {
             return Err(ResultsError::Unreadable {
                 path: path.to_path_buf(),
                 reason: format!("damaged: {} neurons, but another history", network.len()),
@@ -116,6 +175,7 @@ impl Checkpoint {
                 .and_then(|kept| serde_json::from_str(&kept).ok())
                 .unwrap_or_default(),
             rows,
+            flow,
             problem: note("problem")?,
             version: note("version")?,
             settings: note("settings")?,

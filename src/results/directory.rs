@@ -1,18 +1,19 @@
 //! A result directory that a run writes.
 
-use super::checkpoint::{Checkpoint, Place};
+use super::checkpoint::Checkpoint;
 use super::lock::lock;
 use super::problem_text::{beside_its_files, differences, files, fingerprint, parse, settings};
-use super::{CHECKPOINT, HISTORY, NETWORK, PAGE, PROBLEM, RESULT, ResultsError, TABLES, history};
+use super::recording::Recording;
+use super::{CHECKPOINT, FRAMES, HISTORY, NETWORK, PAGE, PROBLEM, RESULT, ResultsError, TABLES, history};
 use crate::atomic_file::{remove_half_written, write_atomically};
+use crate::cluster::Cluster;
 use crate::error::SolveError;
-use crate::estimate::{Snapshot, is_kept};
 use crate::greedy::{State, Stopped};
 use crate::network::Network;
 use crate::network_file;
 use crate::problem::Problem;
-use crate::report::{Report, Row};
-use crate::run::{Event, Progress, RunOptions, run};
+use crate::report::Report;
+use crate::run::{Event, RunOptions, run};
 use crate::sums::TableStore;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -42,17 +43,14 @@ pub enum Existing {
 pub struct ResultDirectory {
     path: PathBuf,
     _lock: File,
-    history: File,
-    /// The problem as it is solved.
-    text: String,
-    settings: String,
+    /// `history.csv`; none as long as the files of an earlier run are still there: they are removed only when this one is
+    /// known to begin.
+    history: Option<File>,
     fingerprint: String,
     resume: Option<State>,
-    rows: Vec<Row>,
-    kept: Vec<Snapshot>,
-    place: Place,
-    /// The last step, as long as no checkpoint has it.
-    unsaved: Option<(Network, State)>,
+    recording: Recording,
+    /// Whether the last step is in the checkpoint.
+    is_saved: bool,
     last_checkpoint: Instant,
     interval: Duration,
 }
@@ -73,7 +71,7 @@ impl ResultDirectory {
                 error,
             }
         };
-        let text = &beside_its_files(text, problem);
+        let beside = &beside_its_files(text, problem);
         if existing == Existing::Resume && !path.join(CHECKPOINT).exists() {
             return Err(ResultsError::NothingToResume(path.to_path_buf()));
         }
@@ -83,53 +81,72 @@ impl ResultDirectory {
             return Err(ResultsError::Exists(path.to_path_buf()));
         }
         let earlier = match existing {
-            Existing::Resume => Some(checkpoint_of(path, problem, text)?),
+            Existing::Resume => Some(checkpoint_of(path, problem, beside)?),
             _ => None,
         };
         remove_half_written(path);
-        if earlier.is_none() {
-            clear(path).map_err(failed("cannot be cleared"))?;
-            for (name, bytes) in files(problem) {
-                write_atomically(&path.join(name), bytes).map_err(failed("cannot be written to"))?;
-            }
-            write_atomically(&path.join(PROBLEM), text.as_bytes()).map_err(failed("cannot be written to"))?;
-        }
-        let (state, rows, kept) = earlier.map_or_else(Default::default, |earlier| {
-            (earlier.state, earlier.rows, earlier.kept)
-        });
-        write_atomically(&path.join(HISTORY), history::text(&rows).as_bytes())
-            .map_err(failed("cannot be written to"))?;
-        let history = File::options()
-            .append(true)
-            .open(path.join(HISTORY))
-            .map_err(failed("cannot be written to"))?;
+        let fresh = earlier.is_none();
+        let recording = match earlier {
+            Some(earlier) => Recording::going_on(problem, text, earlier),
+            None => Recording::new(problem, text),
+        };
         let mut directory = Self {
             path: path.to_path_buf(),
             _lock: lock,
-            history,
-            text: text.to_string(),
-            settings: settings(problem),
-            fingerprint: fingerprint(problem, text),
-            resume: Some(state).filter(|state| !state.neurons.is_empty()),
-            rows,
-            kept,
-            place: Place::default(),
-            unsaved: None,
+            history: None,
+            fingerprint: fingerprint(problem, beside),
+            resume: recording.state(),
+            recording,
+            is_saved: true,
             last_checkpoint: Instant::now(),
             interval: CHECKPOINT_INTERVAL,
         };
-        if directory.resume.is_none() {
-            // From the first moment there is something to resume.
-            let zero = Network::zero(problem.dictionary.activation, problem.dimension());
-            directory.unsaved = Some((zero, State::default()));
-            directory.save_state()?;
+        if existing != Existing::Overwrite || !holds_a_result(path) {
+            directory.begin(problem, fresh)?;
         }
         Ok(directory)
+    }
+
+    /// Makes the directory this run's: what an earlier one left is removed, if this one begins afresh.
+    fn begin(&mut self, problem: &Problem, fresh: bool) -> Result<(), ResultsError> {
+        let path = self.path.clone();
+        let failed = |what: &'static str| {
+            let path = path.clone();
+            move |error: io::Error| ResultsError::Open { path, what, error }
+        };
+        let unwritten = "cannot be written to";
+        if fresh {
+            clear(&path).map_err(failed("cannot be cleared"))?;
+            for (name, bytes) in files(problem) {
+                write_atomically(&path.join(name), bytes).map_err(failed(unwritten))?;
+            }
+            let text = self.recording.text.as_bytes();
+            write_atomically(&path.join(PROBLEM), text).map_err(failed(unwritten))?;
+        }
+        let lines = match problem.evolution {
+            Some(_) => history::time_text(&self.recording.time_rows),
+            None => history::text(&self.recording.rows),
+        };
+        let history = path.join(HISTORY);
+        write_atomically(&history, lines.as_bytes()).map_err(failed(unwritten))?;
+        let history = File::options().append(true).open(history);
+        self.history = Some(history.map_err(failed(unwritten))?);
+        if self.resume.is_none() && self.recording.flow.is_none() {
+            // From the first moment there is something to resume.
+            self.is_saved = false;
+            self.save_state()?;
+        }
+        Ok(())
     }
 
     /// How many neurons the run goes on from, if it is resumed.
     pub fn resumed_from(&self) -> Option<usize> {
         self.resume.as_ref().map(|state| state.neurons.len())
+    }
+
+    /// How many steps in time the run goes on from, if it is resumed.
+    pub fn resumed_step(&self) -> Option<usize> {
+        self.recording.flow.as_ref().map(|flow| flow.step)
     }
 
     /// Solves the problem, or goes on solving it. The observer sees every step and may end the run,
@@ -140,39 +157,73 @@ impl ResultDirectory {
         options: &RunOptions,
         observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
     ) -> Result<(Report, Network), ResultsError> {
+        if !options.cluster.is_alone() {
+            self.tell_where_to_go_on(&options.cluster)?;
+        }
+        let recording = &self.recording;
         let options = RunOptions {
-            resume: self.resume.take().map(|state| (state, self.rows.clone())),
-            kept: self.kept.clone(),
+            resume: self.resume.take().map(|state| (state, recording.rows.clone())),
+            kept: recording.kept.clone(),
+            flow: recording
+                .flow
+                .clone()
+                .map(|flow| (flow, recording.time_rows.clone())),
             tables: Some(self.tables()),
             ..options.clone()
         };
         let mut failure = None;
         let result = run(problem, &options, &mut |event| {
-            if let Event::Step(step) = event
-                && let Err(error) = self.step(step)
-            {
+            if let Err(error) = self.note(problem, event) {
                 failure = Some(error);
                 return ControlFlow::Break(());
             }
-            observer(event)
+            let flow = observer(event);
+            // Who ends a run may not wait for the figures of its end.
+            if flow.is_break()
+                && let Err(error) = self.save_state()
+            {
+                failure = Some(error);
+            }
+            flow
         });
         if let Some(failure) = failure {
             return Err(failure);
         }
         let saved = self.save_state();
-        let (report, network) = result.map_err(|error| self.explained(error))?;
+        let (report, network) = result.map_err(|error| self.explained(problem, error))?;
         saved?;
+        if self.history.is_none() {
+            self.begin(problem, true)?;
+        }
         if report.stopped != Stopped::Interrupted {
             self.finish(&report, &network)?;
         }
         Ok((report, network))
     }
 
-    /// Sums that cannot be saved may mean that the directory is gone.
-    fn explained(&self, error: SolveError) -> ResultsError {
+    /// Hands the checkpoint to the other processes, which have no part in the directory.
+    fn tell_where_to_go_on(&self, cluster: &Cluster) -> Result<(), ResultsError> {
+        let read = match self.resume.is_some() || self.recording.flow.is_some() {
+            true => fs::read(self.path.join(CHECKPOINT)),
+            false => Ok(Vec::new()),
+        };
+        let bytes = read.map_err(|error| ResultsError::Open {
+            path: self.path.clone(),
+            what: "cannot be read",
+            error,
+        })?;
+        cluster.bytes_from_first(&bytes);
+        Ok(())
+    }
+
+    /// Sums that cannot be saved may mean that the directory is gone; a formula that has no value has its place in the file.
+    fn explained(&self, problem: &Problem, error: SolveError) -> ResultsError {
         match error {
             SolveError::Tables(_) if !self.path.is_dir() => ResultsError::Vanished(self.path.clone()),
-            error => error.into(),
+            error => match problem.places.explain(&error) {
+                Some(error) => ResultsError::Problem(error),
+                None => error.into(),
+            },
         }
     }
 
@@ -185,49 +236,41 @@ impl ResultDirectory {
         }
     }
 
-    /// Notes a step; now and then saves the state.
-    fn step(&mut self, step: &Progress) -> Result<(), ResultsError> {
-        writeln!(self.history, "{}", step.row.to_csv()).map_err(|error| self.failed(HISTORY, error))?;
-        self.rows.push(step.row.clone());
-        if is_kept(step.network.len()) {
-            self.kept.push(Snapshot {
-                coefficients: step.network.coefficients.clone(),
-            });
+    /// Notes that the run got somewhere.
+    fn note(&mut self, problem: &Problem, event: &Event) -> Result<(), ResultsError> {
+        if self.history.is_none() && !matches!(event, Event::Points { done: 0, .. }) {
+            self.begin(problem, true)?;
         }
-        self.place = Place::from(step.place);
-        // The state's neurons are the network's; a step may be too short for copying them twice.
-        let state = State {
-            neurons: Vec::new(),
-            scores: step.state.scores.clone(),
-            steps: step.state.steps.clone(),
-            ..*step.state
+        self.recording.note(event);
+        let line = match event {
+            Event::Step(step) => step.row.to_csv(),
+            Event::Time(step) => step.row.to_csv(),
+            Event::Points { .. } | Event::Initial { .. } => return Ok(()),
         };
-        self.unsaved = Some((step.network.clone(), state));
+        self.is_saved = false;
+        self.add_to_history(&line)?;
         match self.last_checkpoint.elapsed() >= self.interval {
             true => self.save_state(),
             false => Ok(()),
         }
     }
 
+    fn add_to_history(&mut self, line: &str) -> Result<(), ResultsError> {
+        match &mut self.history {
+            Some(history) => writeln!(history, "{line}").map_err(|error| self.failed(HISTORY, error)),
+            None => Ok(()),
+        }
+    }
+
     /// Writes a checkpoint of the last step, unless there is one.
     fn save_state(&mut self) -> Result<(), ResultsError> {
-        let Some((network, state)) = self.unsaved.take() else {
+        if self.is_saved {
             return Ok(());
-        };
+        }
         let started = Instant::now();
-        let checkpoint = Checkpoint {
-            network,
-            state,
-            kept: self.kept.clone(),
-            rows: std::mem::take(&mut self.rows),
-            problem: self.text.clone(),
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            settings: self.settings.clone(),
-            place: self.place.clone(),
-        };
-        let saved = checkpoint.save(&self.path.join(CHECKPOINT));
-        self.rows = checkpoint.rows;
+        let saved = self.recording.checkpoint().save(&self.path.join(CHECKPOINT));
         saved.map_err(|error| ResultsError::write_network(&self.path, error))?;
+        self.is_saved = true;
         self.last_checkpoint = Instant::now();
         self.interval = CHECKPOINT_INTERVAL.max(CHECKPOINT_SHARE * started.elapsed());
         Ok(())
@@ -239,17 +282,47 @@ impl ResultDirectory {
             ("problem", report.problem.clone()),
             ("version", report.version.clone()),
         ];
-        self.history
-            .sync_all()
-            .map_err(|error| self.failed(HISTORY, error))?;
+        if let Some(history) = &self.history {
+            history.sync_all().map_err(|error| self.failed(HISTORY, error))?;
+        }
         network_file::save(&self.path.join(NETWORK), network, &notes)
             .map_err(|error| ResultsError::write_network(&self.path, error))?;
-        self.write(PROBLEM, self.text.as_bytes())?;
+        if let Some(flow) = &self.recording.flow {
+            let frames = flow.frames.iter();
+            let frames: Vec<(f64, &[f64])> = frames
+                .map(|frame| (frame.time, frame.coefficients.as_slice()))
+                .collect();
+            network_file::save_frames(&self.path.join(FRAMES), network, &frames, &notes)
+                .map_err(|error| ResultsError::write_network(&self.path, error))?;
+        }
+        self.write(PROBLEM, self.recording.text.as_bytes())?;
         let json = serde_json::to_vec_pretty(report)
             .map_err(|error| self.failed(RESULT, io::Error::other(error)))?;
         self.write(RESULT, &json)?;
         self.tables().remove();
         Ok(())
+    }
+
+    /// The run as it was written down.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Writes a run that was made elsewhere, by the same problem: afterwards the directory is as if it had been made here.
+    pub fn keep(
+        &mut self,
+        problem: &Problem,
+        recording: &Recording,
+        (report, network): (&Report, &Network),
+    ) -> Result<(), ResultsError> {
+        self.recording = recording.clone();
+        self.begin(problem, true)?;
+        self.is_saved = false;
+        self.save_state()?;
+        match report.stopped {
+            Stopped::Interrupted => Ok(()),
+            _ => self.finish(report, network),
+        }
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
@@ -261,9 +334,38 @@ impl ResultDirectory {
     }
 }
 
-/// Removes what an earlier run left.
+/// Takes part in a run whose directory the first process has: all that differs from
+/// [`ResultDirectory::run`] is that nothing is written.
+pub fn take_part(
+    problem: &Problem,
+    options: &RunOptions,
+    observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
+) -> Result<(Report, Network), ResultsError> {
+    let bytes = options.cluster.bytes_from_first(&[]);
+    let path = Path::new(CHECKPOINT);
+    let mut options = RunOptions {
+        tables: Some(TableStore {
+            path: PathBuf::from(TABLES),
+            run: String::new(),
+            every: TABLES_EVERY,
+        }),
+        ..options.clone()
+    };
+    if !bytes.is_empty() {
+        let checkpoint = Checkpoint::of_bytes(&bytes, path)?;
+        options.resume = match checkpoint.flow {
+            Some(_) => None,
+            None => Some((checkpoint.state, checkpoint.rows)),
+        };
+        options.flow = checkpoint.flow;
+        options.kept = checkpoint.kept;
+    }
+    Ok(run(problem, &options, observer)?)
+}
+
+/// Removes what an earlier run left; sums over the points know which run they belong to.
 fn clear(directory: &Path) -> io::Result<()> {
-    for name in [RESULT, NETWORK, CHECKPOINT, PAGE, TABLES] {
+    for name in [RESULT, NETWORK, FRAMES, CHECKPOINT, PAGE] {
         match fs::remove_file(directory.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -32,7 +32,7 @@ pub enum ResultsError {
         differences: Vec<String>,
     },
     /// The penalty or the points depend on n, and another n is asked for.
-    #[error("{}: is of a run for {there} neurons, and {asked} are asked for. The penalty or the number of points of this problem depends on n, so that every n is another problem", path.join(CHECKPOINT).display())]
+    #[error("{}: is of a run for {there} neurons, and {asked} are asked for. The penalty, the number of points or, with [time], every step of this problem depends on n, so that every n is another problem", path.join(CHECKPOINT).display())]
     DependsOnNeurons {
         /// The directory.
         path: PathBuf,
@@ -77,6 +77,14 @@ pub enum ResultsError {
     /// The directory has no run to look at.
     #[error("{}: holds no run: neither {RESULT} nor a {CHECKPOINT} with neurons", .0.display())]
     NoRun(PathBuf),
+    /// u is not known at this time.
+    #[error("{}", not_known(*.time, *.ends))]
+    Time {
+        /// The time that was asked for.
+        time: f64,
+        /// The first and the last time that were kept; none where the problem is not in time.
+        ends: Option<(f64, f64)>,
+    },
     /// A file cannot be read, or is not what it should be.
     #[error("{}: {reason}", path.display())]
     Unreadable {
@@ -140,8 +148,46 @@ impl ResultsError {
         }
     }
 
+    /// What to do about it, to be put after the message; `option` says how an option is written where it is asked for.
+    pub fn advice(&self, option: &dyn Fn(&str) -> String) -> String {
+        let (output, force, resume) = (option("output"), option("force"), option("resume"));
+        match self {
+            ResultsError::Exists(_) => format!(
+                ". Use {resume} to go on from it, {force} to overwrite it, or {output} for another directory"
+            ),
+            ResultsError::InUse(_) => format!(". Wait for it, or use {output} for another directory"),
+            ResultsError::DamagedCheckpoint(_) => {
+                format!("; nothing was changed. Use {force} to start again")
+            }
+            ResultsError::NothingToResume(_) => {
+                format!(". Without {resume} a new run begins; {force} overwrites what is there")
+            }
+            ResultsError::FewerNeurons { .. } => format!(
+                ". Ask for as many with {}, or use {output} for another directory",
+                option("neurons")
+            ),
+            ResultsError::OtherProblem { .. }
+            | ResultsError::DependsOnNeurons { .. }
+            | ResultsError::OtherVersion { .. } => {
+                format!(
+                    "; nothing was changed. Use {output} for another directory, or {force} to start again"
+                )
+            }
+            _ => String::new(),
+        }
+    }
+
     /// Whether the run failed, or could not be saved, after it had begun; else the input was bad.
     pub fn is_failure_of_the_run(&self) -> bool {
         matches!(self, ResultsError::Write { .. } | ResultsError::Vanished(_))
+    }
+}
+
+fn not_known(time: f64, ends: Option<(f64, f64)>) -> String {
+    match ends {
+        Some((first, last)) => {
+            format!("t = {time} is not between {first} and {last}, the times that this run has")
+        }
+        None => format!("t = {time} is asked for, but this run is not in time: it has no [time] table"),
     }
 }

@@ -14,13 +14,15 @@ mod history;
 mod lock;
 mod page_files;
 mod problem_text;
+mod recording;
 mod saved;
 
 pub use checkpoint::Checkpoint;
-pub use directory::{Existing, ResultDirectory};
+pub use directory::{Existing, ResultDirectory, take_part};
 pub use error::ResultsError;
 pub use page_files::{PAGE, write_page};
 pub use problem_text::with_overrides;
+pub use recording::Recording;
 pub use saved::SavedRun;
 
 /// The report, as `--json` prints it.
@@ -29,6 +31,8 @@ pub const RESULT: &str = "result.json";
 pub const HISTORY: &str = "history.csv";
 /// The solution of a finished run.
 pub const NETWORK: &str = "network.safetensors";
+/// u at every time that a flow kept.
+pub const FRAMES: &str = "frames.safetensors";
 /// What an interrupted run goes on from.
 pub const CHECKPOINT: &str = "checkpoint";
 /// The problem as it was solved.

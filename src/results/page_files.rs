@@ -21,6 +21,8 @@ pub fn write_page(directory: &Path) -> Result<PathBuf, ResultsError> {
         network: &run.network,
         problem: &run.problem,
         text: &run.text,
+        frames: &run.frames,
+        steps: &run.steps,
     });
     let plots = directory.join(PLOTS);
     refuse_link(&plots)?;

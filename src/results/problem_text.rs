@@ -1,6 +1,6 @@
 //! The text of a problem as it is solved, and what two of them differ in.
 
-use super::{CHECKPOINT, HISTORY, NETWORK, PAGE, PROBLEM, RESULT, ResultsError, TABLES};
+use super::{CHECKPOINT, FRAMES, HISTORY, NETWORK, PAGE, PROBLEM, RESULT, ResultsError, TABLES};
 use crate::problem::{Overrides, Problem, ProblemError};
 use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item, Value};
@@ -41,7 +41,7 @@ pub(super) fn files(problem: &Problem) -> Vec<(String, &[u8])> {
     for (number, file) in problem.files.iter().enumerate() {
         let name = file.file_name();
         let taken = [
-            PROBLEM, RESULT, HISTORY, NETWORK, CHECKPOINT, PAGE, TABLES, "lock",
+            PROBLEM, RESULT, HISTORY, NETWORK, FRAMES, CHECKPOINT, PAGE, TABLES, "lock",
         ]
         .contains(&name.as_str());
         let other = named

@@ -31,6 +31,7 @@ pub use sweep::{Sweep, SweepScratch};
 pub const SPLINE_FROM: usize = 12;
 
 /// Moves a polynomial Σ cᵣ (t − a)ʳ to the centre a + h, in place.
+#[inline]
 pub(crate) fn taylor_shift(coefficients: &mut [f64], h: f64) {
     // Repeated synthetic division.
     let degree = coefficients.len() - 1;

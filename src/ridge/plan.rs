@@ -218,6 +218,22 @@ impl PlanLine {
 }
 
 impl LineSum {
+    /// All numbers that are added up.
+    pub fn numbers(&self) -> &[f64] {
+        match self {
+            LineSum::Sweep(sweep) => sweep.moments(),
+            LineSum::Direct(sums) => sums,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn numbers_mut(&mut self) -> &mut [f64] {
+        match self {
+            LineSum::Sweep(sweep) => sweep.moments_mut(),
+            LineSum::Direct(sums) => sums,
+        }
+    }
+
     /// Adds the sums over other points.
     pub fn merge(&mut self, other: &LineSum) {
         match (self, other) {

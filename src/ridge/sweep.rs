@@ -92,6 +92,16 @@ impl Sweep {
         }
     }
 
+    /// All numbers that are added up.
+    pub(super) fn moments(&self) -> &[f64] {
+        &self.moments
+    }
+
+    /// The same, to be changed.
+    pub(super) fn moments_mut(&mut self) -> &mut [f64] {
+        &mut self.moments
+    }
+
     /// The scores of σ(t − τ) at every knot τ.
     pub fn scores(&self, rungs: &impl Rungs, out: &mut [f64]) {
         let (size, stride) = (self.power + 1, stride(self.power));

@@ -1,11 +1,12 @@
 //! What does the sums of a run. CPU or GPU is decided here and nowhere else.
 
 use super::{BackendChoice, Event, RunOptions};
-use crate::candidates::{AxisBins, DirectionKind, axis_bins};
+use crate::candidates::{AxisBins, DirectionKind, Seen, axis_bins};
+use crate::cluster::Cluster;
 use crate::domain::Domain;
 use crate::error::SolveError;
 #[cfg(feature = "gpu")]
-use crate::gpu::{self, DevicePass, Gpu, GpuOptions, GpuSums, WholeEngine};
+use crate::gpu::{self, DevicePass, GpuOptions, GpuSums, WholeEngine};
 use crate::loss::Loss;
 use crate::points::Rule;
 use crate::problem::{Algorithm, Problem, Purpose};
@@ -18,6 +19,9 @@ use crate::sums::{
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+#[cfg(feature = "gpu")]
+pub(super) use crate::gpu::Gpu;
 
 /// The device of a run: with the feature `gpu` left out there is none.
 #[cfg(not(feature = "gpu"))]
@@ -37,13 +41,26 @@ pub(super) fn open_gpu(_: &Problem, options: &RunOptions) -> Result<Option<Arc<G
 /// The GPU of the run, if it has one.
 #[cfg(feature = "gpu")]
 pub(super) fn open_gpu(problem: &Problem, options: &RunOptions) -> Result<Option<Arc<Gpu>>, SolveError> {
+    let asked = options.backend == BackendChoice::Gpu || options.adapter.is_some();
+    match (options.cluster.is_alone(), asked) {
+        (true, _) => {}
+        (false, false) => return Ok(None),
+        // Decisions of several processes are the same only if their sums are.
+        (false, true) if !makes_whole_sums(problem, options) => {
+            return Err(SolveError::Unsupported(
+                "several processes with GPUs, but for ReLU^k in whole numbers; use `--backend cpu`",
+            ));
+        }
+        (false, true) => {}
+    }
     // Finding a GPU takes longer than a small run.
     if options.backend == BackendChoice::Auto && options.adapter.is_none() && is_small(problem)? {
         return Ok(None);
     }
     let choice = gpu::AdapterChoice {
         name: options.adapter.clone(),
-        software: options.backend == BackendChoice::Gpu || options.adapter.is_some(),
+        software: asked,
+        turn: options.cluster.rank(),
     };
     let opened = match options.backend {
         BackendChoice::Cpu => return Ok(None),
@@ -71,7 +88,8 @@ pub(super) fn sums(
     let mut sums = plain_sums(problem, loss, purpose, gpu, options, observer)?;
     if let Some(held) = problem.held_loss(purpose)? {
         let at_zero = held.completion()?;
-        let held = CpuSums::new(held, problem.dictionary.activation, cpu_options(problem))?;
+        let (activation, cluster) = (problem.dictionary.activation, sharing(options));
+        let held = CpuSums::shared(held, activation, cpu_options(problem), cluster)?;
         let with_multiplier = problem.has_multipliers();
         let dimension = problem.dimension();
         sums = Box::new(HeldSums::new(
@@ -85,7 +103,7 @@ pub(super) fn sums(
         return Ok(sums);
     }
     let by_cpu = RunOptions {
-        tables: None,
+        cluster: sharing(options),
         ..RunOptions::default()
     };
     let functionals = problem.functionals(purpose)?.into_iter();
@@ -96,7 +114,7 @@ pub(super) fn sums(
 }
 
 /// The sums of a loss, by tables, a GPU or the CPU.
-fn plain_sums(
+pub(super) fn plain_sums(
     problem: &Problem,
     loss: Loss,
     purpose: Purpose,
@@ -115,25 +133,44 @@ fn plain_sums(
         return Ok(Box::new(table_sums(problem, loss, spec, observer)?));
     }
     match gpu {
-        None => cpu_sums(problem, loss, options.precision),
+        None => cpu_sums(problem, loss, options),
         Some(gpu) => device_sums(problem, loss, gpu, options),
     }
 }
 
-fn cpu_sums(problem: &Problem, loss: Loss, precision: PrecisionChoice) -> Result<Box<dyn Sums>, SolveError> {
+fn cpu_sums(problem: &Problem, loss: Loss, options: &RunOptions) -> Result<Box<dyn Sums>, SolveError> {
+    let (precision, cluster) = (options.precision, sharing(options));
     let (activation, options) = (problem.dictionary.activation, cpu_options(problem));
     Ok(match precision {
         PrecisionChoice::Integer => {
             Box::new(WholeSums::on_the_cpu(loss, &problem.domain, activation, options)?)
         }
-        _ => Box::new(CpuSums::new(loss, activation, options)?),
+        _ => Box::new(CpuSums::shared(loss, activation, options, cluster)?),
     })
+}
+
+/// The processes that share the sums: sums in whole numbers are made by each for itself, and so is all beside them.
+pub(super) fn sharing(options: &RunOptions) -> Cluster {
+    match options.precision {
+        PrecisionChoice::Integer => Cluster::alone(),
+        _ => options.cluster.clone(),
+    }
 }
 
 fn cpu_options(problem: &Problem) -> CpuOptions {
     CpuOptions {
         cache_bytes: problem.quadrature.cache_bytes,
     }
+}
+
+/// Whether a device adds up whole numbers.
+#[cfg(feature = "gpu")]
+fn makes_whole_sums(problem: &Problem, options: &RunOptions) -> bool {
+    let whole = matches!(
+        options.precision,
+        PrecisionChoice::Auto | PrecisionChoice::Integer
+    );
+    whole && WholeSums::serves(problem.dictionary.activation)
 }
 
 #[cfg(feature = "gpu")]
@@ -144,11 +181,7 @@ fn device_sums(
     options: &RunOptions,
 ) -> Result<Box<dyn Sums>, SolveError> {
     let activation = problem.dictionary.activation;
-    let whole = matches!(
-        options.precision,
-        PrecisionChoice::Auto | PrecisionChoice::Integer
-    );
-    if whole && WholeSums::serves(activation) && WholeEngine::fits(gpu, &loss) {
+    if makes_whole_sums(problem, options) && WholeEngine::fits(gpu, &loss) {
         let engine = |terms: Arc<Vec<WholeTerm>>| -> Box<dyn Engine> {
             let device = WholeEngine::new(Arc::clone(gpu), Arc::clone(&terms));
             Box::new(Fallback::new(Box::new(device), terms))
@@ -191,6 +224,7 @@ pub(super) fn device_report(gpu: &Gpu, precision: &str) -> Option<DeviceReport> 
         bytes_up: counts.bytes_up,
         bytes_down: counts.bytes_down,
         submissions: counts.submissions,
+        point_directions: counts.point_directions,
         seconds: gpu.busy_seconds(),
     })
 }
@@ -285,7 +319,13 @@ fn table_sums(
         .filter(|_| spec.purpose == Purpose::Training);
     let mut pass = |device| {
         let mut on_points = |done, total| observer(&Event::Points { done, total });
-        let options = PassOptions { device, store };
+        let cluster = sharing(spec.options);
+        let options = PassOptions {
+            device,
+            store,
+            cluster,
+            ..PassOptions::default()
+        };
         MomentTables::new(&inside, spec.power, spec.axes.clone(), options, &mut on_points)
     };
     let (tables, note) = match spec.device().and_then(&mut pass) {
@@ -303,7 +343,8 @@ fn table_sums(
         true => None,
         false => {
             let activation = problem.dictionary.activation;
-            Some(CpuSums::new(loss, activation, cpu_options(problem))?)
+            let cluster = sharing(spec.options);
+            Some(CpuSums::shared(loss, activation, cpu_options(problem), cluster)?)
         }
     };
     Ok(TableSums::new(tables, inside.points.len(), rest).with_notes(note))
@@ -339,6 +380,31 @@ pub(super) fn curvature(
     let mut unobserved = |_: &Event| ControlFlow::Continue(());
     let mut on = |purpose| sums(problem, purpose, gpu, options, &mut unobserved);
     Ok(Some([on(Purpose::Curvature)?, on(Purpose::Confirmation)?]))
+}
+
+/// The loss on the points that know the norms of candidates, where the run's own do not.
+pub(super) fn norms(
+    problem: &Problem,
+    gpu: Option<&Arc<Gpu>>,
+    options: &RunOptions,
+) -> Result<Option<Box<dyn Sums>>, SolveError> {
+    let mut unobserved = |_: &Event| ControlFlow::Continue(());
+    match problem.doubts_norms() {
+        true => sums(problem, Purpose::Norms, gpu, options, &mut unobserved).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// A neuron's norm is a sum over so many points, or it is not known.
+const SEEN_BY: usize = 128;
+
+/// Tells which neurons the points see, where that is in doubt.
+pub(super) fn seen(problem: &Problem) -> Result<Option<Seen>, SolveError> {
+    if !problem.doubts_norms() {
+        return Ok(None);
+    }
+    let loss = problem.loss(problem.settings.neurons, Purpose::Training)?;
+    Ok(loss.terms.first().map(|term| Seen::new(&term.points, SEEN_BY)))
 }
 
 /// The problem on the points that the scout has, where there is one.

@@ -53,6 +53,9 @@ impl Memory {
                 channels = channels.saturating_add(Set::new(problem, Purpose::Validation)?.channels / 2);
             }
         }
+        if problem.doubts_norms() {
+            points = points.saturating_add(Set::new(problem, Purpose::Norms)?.points);
+        }
         if let Some(fewer) = scouted(problem) {
             let scout = Set::new(&fewer, Purpose::Training)?;
             points = points.saturating_add(scout.points);
@@ -67,6 +70,20 @@ impl Memory {
             projection: of_projection(problem, &training)?,
             process: PROCESS_BYTES,
         })
+    }
+
+    /// What one process takes where several share the points: tables apart, each has its part of them, and of what is
+    /// known at them.
+    pub fn of_one_among(&self, processes: usize) -> usize {
+        let points = if self.tables {
+            self.points
+        } else {
+            self.points / processes
+        };
+        let shared = (self.channels + self.projection) / processes;
+        points
+            .saturating_add(shared)
+            .saturating_add(self.candidates + self.process)
     }
 
     /// All of it.
@@ -95,7 +112,7 @@ impl Set {
             let (double, single) = MomentTables::bytes_held(*power, axes);
             points = match purpose {
                 // The pass that comes last has its buffers beside all that is kept.
-                Purpose::Training => double.saturating_add(MomentTables::pass_bytes(&inside)),
+                Purpose::Training => double.saturating_add(MomentTables::pass_bytes(&inside, *power, axes)),
                 _ => single,
             };
         }
@@ -222,9 +239,10 @@ fn of_values(loss: &Loss) -> usize {
     loss.terms.iter().map(of_term).fold(0, usize::saturating_add)
 }
 
-/// Refuses a run that this machine has not the memory for, if it says how much it has.
-pub fn require_memory(problem: &Problem) -> Result<(), SolveError> {
-    let needed = Memory::of(problem)?.total();
+/// Refuses a run that this machine has not the memory for, if it says how much it has. The points may be divided among
+/// processes; each looks for itself, as they may be on machines of their own.
+pub fn require_memory(problem: &Problem, processes: usize) -> Result<(), SolveError> {
+    let needed = Memory::of(problem)?.of_one_among(processes);
     match available_memory() {
         Some(available) if needed > available => Err(SolveError::TooLarge { needed, available }),
         _ => Ok(()),

@@ -1,23 +1,27 @@
 //! From a problem to a report: points, backend, algorithm and errors put together.
 
+mod flow;
 mod losses;
 mod memory;
 mod resources;
 
+pub(crate) use flow::{last_row, time_report};
 pub use losses::table_axes;
 pub use memory::{Memory, require_memory};
 pub use resources::{candidates, estimated_seconds};
 
 use crate::candidates::{self, DirectionKind};
+use crate::cluster::Cluster;
 use crate::error::SolveError;
-use crate::estimate::{Snapshot, Verdict};
+use crate::estimate::{Measured, Snapshot, Verdict};
+use crate::flow::FlowState;
 use crate::greedy::{
     self, Losses, OrthogonalParams, Outcome, RelaxedParams, Selection, State, Step, Stopped,
 };
 use crate::network::Network;
 use crate::norms::ErrorMeter;
-use crate::problem::{Algorithm, Problem, Purpose};
-use crate::report::{COEFFICIENTS, Report, Row, Seconds};
+use crate::problem::{Algorithm, Data, Problem, Purpose};
+use crate::report::{COEFFICIENTS, Report, Row, Seconds, TimeRow};
 use crate::sums::{PrecisionChoice, SumsReport, TableStore};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -51,6 +55,10 @@ pub struct RunOptions {
     pub resume: Option<(State, Vec<Row>)>,
     /// Networks on its way, for the estimate of the error.
     pub kept: Vec<Snapshot>,
+    /// The processes that share the sums.
+    pub cluster: Cluster,
+    /// State and rows of an interrupted flow to go on from.
+    pub flow: Option<(FlowState, Vec<TimeRow>)>,
 }
 
 /// What an observer of the run sees.
@@ -64,6 +72,31 @@ pub enum Event<'a> {
     },
     /// A step was taken.
     Step(Progress<'a>),
+    /// A neuron was found for the initial value of a flow.
+    Initial {
+        /// How many there are.
+        done: usize,
+        /// How many there will be at most.
+        total: usize,
+    },
+    /// A step in time was taken.
+    Time(TimeProgress<'a>),
+}
+
+/// A step in time as an observer of the run sees it.
+pub struct TimeProgress<'a> {
+    /// The figures; errors only where u is kept.
+    pub row: &'a TimeRow,
+    /// Whether u is kept.
+    pub saved: bool,
+    /// How many steps there are.
+    pub steps: usize,
+    /// u.
+    pub network: &'a Network,
+    /// From which the run can be resumed.
+    pub state: &'a FlowState,
+    /// Where the sums are done.
+    pub place: &'a SumsReport,
 }
 
 /// A step as an observer of the run sees it.
@@ -88,10 +121,20 @@ pub fn run(
     options: &RunOptions,
     observer: &mut dyn FnMut(&Event) -> ControlFlow<()>,
 ) -> Result<(Report, Network), SolveError> {
+    if let Some(evolution) = &problem.evolution {
+        return flow::run(problem, evolution, options, observer);
+    }
     let started = Instant::now();
     let neurons = problem.settings.neurons;
-    require_memory(problem)?;
-    let gpu = losses::open_gpu(problem, options)?;
+    let cluster = &options.cluster;
+    // Whoever is asked to stop, all do, at the same place.
+    let observer: &mut dyn FnMut(&Event) -> ControlFlow<()> =
+        &mut |event| match cluster.any(observer(event).is_break()) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+    cluster.agree(require_memory(problem, cluster.size()))?;
+    let gpu = cluster.agree(losses::open_gpu(problem, options))?;
     // The validation points first: what they need in the making is given back before the training
     // points need theirs.
     let validation = match problem.settings.guard {
@@ -107,9 +150,11 @@ pub fn run(
     let training = losses::sums(problem, Purpose::Training, gpu.as_ref(), options, observer)?;
     let scout = losses::scout(problem, gpu.as_ref(), options)?;
     let curvature = losses::curvature(problem, gpu.as_ref(), options)?;
+    let norms = losses::norms(problem, gpu.as_ref(), options)?;
+    let seen = losses::seen(problem)?;
     let points_time = started.elapsed();
     let place = training.report();
-    let meter = ErrorMeter::new(problem, neurons)?;
+    let meter = ErrorMeter::shared(problem, neurons, cluster)?;
     let mut rows: Vec<Row> = Vec::new();
     let mut errors_time = Duration::ZERO;
     let mut uncertainty = None;
@@ -164,6 +209,8 @@ pub fn run(
             curvature: curvature.as_ref().map(|[few, others]| (&**few, &**others)),
             validation: validation.as_deref(),
             scout: scout.as_deref(),
+            norms: norms.as_deref(),
+            seen: seen.as_ref(),
         },
         (start, &options.rows_at),
         &mut observe,
@@ -190,7 +237,7 @@ pub fn run(
     let estimate = crate::estimate::estimate(problem, &outcome.network, &snapshots)?;
     let ended = (outcome.network.len(), outcome.stopped);
     let losses = rows.last().and_then(|row| Some((row.loss, row.validation_loss?)));
-    let measured = rows.last().and_then(|row| row.l2);
+    let measured = rows.last().and_then(|row| measured(problem, row));
     let verdict = estimate
         .as_ref()
         .map(|estimate| Verdict::of(problem, estimate, ended, losses, measured));
@@ -217,6 +264,7 @@ pub fn run(
         seed: problem.settings.seed,
         dimension: problem.dimension(),
         points: training.points(),
+        ranks: cluster.size(),
         error_points: meter.as_ref().map(ErrorMeter::points),
         error_uncertainty: uncertainty,
         neurons: outcome.network.len(),
@@ -225,6 +273,7 @@ pub fn run(
         usable: verdict.as_ref().is_none_or(|verdict| verdict.usable),
         estimate,
         rows,
+        time: None,
         seconds: Seconds {
             total: earlier + started.elapsed().as_secs_f64(),
             points: points_time.as_secs_f64(),
@@ -258,6 +307,15 @@ fn measure(
         row.set_errors(&errors);
     }
     Ok(started.elapsed())
+}
+
+/// The errors of a row in norms; an excess is none.
+fn measured(problem: &Problem, row: &Row) -> Option<Measured> {
+    Some(Measured {
+        l2: row.l2?,
+        h1: row.h1?,
+        energy: row.energy.filter(|_| !problem.measures_excess()),
+    })
 }
 
 fn not_finite_warning(rows: &[Row]) -> Option<String> {
@@ -319,7 +377,7 @@ fn solve(
             candidates::resolution(&problem.domain, &rule)
         }),
         bound: dictionary.directions == DirectionKind::Pairs,
-        measured: !problem.data.is_empty(),
+        measured: (!problem.data.is_empty()).then(|| problem.data.iter().map(Data::held_back).sum()),
         reported: &reported,
         start,
     };

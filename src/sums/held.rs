@@ -1,9 +1,13 @@
 //! A loss with conditions that are held by multipliers.
 
 use super::pinned::Combined;
-use super::{CurvatureRoot, Field, Multipliers, PointValues, Remainders, Rho, Sums, SumsReport};
+use super::{
+    CurvatureRoot, Field, Multipliers, PointValues, Remainders, Rho, Sums, SumsReport, held_here,
+    shares_behind,
+};
 use crate::activation::Activation;
 use crate::candidates::Candidates;
+use crate::cluster::{Cluster, Share};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::vector::dot;
@@ -213,6 +217,16 @@ impl CurvatureRoot for HeldRoot<'_> {
         self.loss.length() + self.held.length()
     }
 
+    fn cluster(&self) -> &Cluster {
+        self.loss.cluster()
+    }
+
+    fn shares(&self) -> Vec<Share> {
+        let mut shares = self.loss.shares();
+        shares.extend(shares_behind(&*self.held, &*self.loss));
+        shares
+    }
+
     fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError> {
         let mut values = self.loss.of(v)?;
         values.extend(self.held.of(v)?);
@@ -236,6 +250,20 @@ impl CurvatureRoot for HeldSums {
             .map_or(0, |both| both.iter().map(|values| values.length()).sum())
     }
 
+    fn cluster(&self) -> &Cluster {
+        self.both()
+            .map_or(Cluster::nobody_else(), |[loss, _]| loss.cluster())
+    }
+
+    fn shares(&self) -> Vec<Share> {
+        let Ok([loss, held]) = self.both() else {
+            return Vec::new();
+        };
+        let mut shares = loss.shares();
+        shares.extend(shares_behind(held, loss));
+        shares
+    }
+
     fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError> {
         let [loss, held] = self.both()?;
         let mut values = loss.of(v)?;
@@ -247,13 +275,13 @@ impl CurvatureRoot for HeldSums {
 impl PointValues for HeldSums {
     fn gradient_from<'a>(&'a self, values_of_u: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
         let [loss, held] = self.both()?;
-        let (inside, on_boundary) = values_of_u.split_at(loss.length());
+        let (inside, on_boundary) = values_of_u.split_at(held_here(loss));
         self.with_multiplier(loss.gradient_from(inside)?, held.gradient_from(on_boundary)?)
     }
 
     fn curvature_from<'a>(&'a self, values_of_v: &[f64]) -> Result<Box<dyn Rho + 'a>, SolveError> {
         let [loss, held] = self.both()?;
-        let (inside, on_boundary) = values_of_v.split_at(loss.length());
+        let (inside, on_boundary) = values_of_v.split_at(held_here(loss));
         Ok(Box::new(Combined {
             rho: loss.curvature_from(inside)?,
             parts: vec![(1.0, held.curvature_from(on_boundary)?)],

@@ -28,11 +28,11 @@ pub use whole::WholeSums;
 
 use crate::activation::Activation;
 use crate::candidates::Candidates;
+use crate::cluster::{Cluster, Share};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 pub use crate::ridge::LocalScore;
 use crate::vector::dot;
-use rayon::prelude::*;
 
 /// A loss L on its points, with whatever does the sums over them.
 ///
@@ -159,24 +159,67 @@ pub trait Multipliers {
 
 /// Values E(v) of functions at the points, weighted so that ⟨∇²L(u) v, g⟩ = E(v)·E(g).
 ///
-/// Where sums are spread over machines each holds its part of E(v): what it does with its own numbers is
+/// Where sums are spread over processes each holds its part of E(v): what it does with its own numbers is
 /// up to who asks, products are not.
 pub trait CurvatureRoot {
-    /// How many numbers E(v) has.
+    /// How many numbers E(v) has, those of all processes together.
     fn length(&self) -> usize;
 
-    /// E(v).
+    /// E(v), as far as it is held here.
     fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError>;
+
+    /// The processes that hold it.
+    fn cluster(&self) -> &Cluster {
+        Cluster::nobody_else()
+    }
+
+    /// Which numbers of E(v) are held here, one part after the other.
+    fn shares(&self) -> Vec<Share> {
+        vec![Share {
+            here: 0..self.length(),
+            first: 0,
+        }]
+    }
 
     /// The scalar products of E(v) with each column.
     fn products(&self, columns: &[Vec<f64>], values: &[f64]) -> Vec<f64> {
-        columns.par_iter().map(|column| dot(column, values)).collect()
+        let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        let all = self.length();
+        self.cluster().dots(all, &self.shares(), &columns, values)
     }
 
     /// |E(v)|².
     fn square(&self, values: &[f64]) -> f64 {
-        dot(values, values)
+        match self.cluster().is_alone() {
+            true => dot(values, values),
+            false => self
+                .cluster()
+                .dots(self.length(), &self.shares(), &[values], values)[0],
+        }
     }
+}
+
+/// How many numbers of E(v) are held here.
+fn held_here(values: &dyn CurvatureRoot) -> usize {
+    match values.cluster().is_alone() {
+        true => values.length(),
+        false => values
+            .shares()
+            .iter()
+            .map(|share| share.here.end)
+            .max()
+            .unwrap_or(0),
+    }
+}
+
+/// The shares of what stands behind others.
+fn shares_behind(values: &dyn CurvatureRoot, others: &dyn CurvatureRoot) -> Vec<Share> {
+    let (here, first) = (held_here(others), others.length());
+    let moved = values.shares().into_iter().map(|share| Share {
+        here: share.here.start + here..share.here.end + here,
+        first: share.first + first,
+    });
+    moved.collect()
 }
 
 /// The values of functions under a quadratic loss, from which its gradient follows.

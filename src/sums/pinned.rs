@@ -2,10 +2,11 @@
 
 use super::{
     Accuracy, CurvatureRoot, Field, Multipliers, PointValues, Remainders, Rho, Scores, Slopes, Sums,
-    SumsReport,
+    SumsReport, held_here,
 };
 use crate::activation::Activation;
 use crate::candidates::Candidates;
+use crate::cluster::{Cluster, Share};
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::ridge::LocalScore;
@@ -220,12 +221,34 @@ impl CurvatureRoot for PinnedRoot<'_> {
         self.inner.length() + self.sums.functionals.len()
     }
 
+    fn cluster(&self) -> &Cluster {
+        self.inner.cluster()
+    }
+
+    fn shares(&self) -> Vec<Share> {
+        self.sums.with_own(&*self.inner)
+    }
+
     fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError> {
         self.sums.with_functionals(self.inner.of(v)?, v)
     }
 }
 
 impl PinnedSums {
+    /// The shares of the loss's values, and the functionals', which every process has and the last one adds.
+    fn with_own(&self, inner: &dyn CurvatureRoot) -> Vec<Share> {
+        let here = held_here(inner);
+        let mut shares = inner.shares();
+        shares.push(Share {
+            here: match inner.cluster().is_last() {
+                true => here..here + self.functionals.len(),
+                false => here..here,
+            },
+            first: inner.length(),
+        });
+        shares
+    }
+
     fn with_functionals(&self, mut values: Vec<f64>, v: &Neuron) -> Result<Vec<f64>, SolveError> {
         let root = self.stiffness.sqrt();
         values.extend(self.negatives_of(v)?.iter().map(|of_v| root * of_v));
@@ -246,6 +269,18 @@ impl CurvatureRoot for PinnedSums {
     fn length(&self) -> usize {
         let inner = self.loss.values().map_or(0, |values| values.length());
         inner + self.functionals.len()
+    }
+
+    fn cluster(&self) -> &Cluster {
+        self.loss
+            .values()
+            .map_or(Cluster::nobody_else(), |values| values.cluster())
+    }
+
+    fn shares(&self) -> Vec<Share> {
+        self.loss
+            .values()
+            .map_or_else(Vec::new, |values| self.with_own(values))
     }
 
     fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError> {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unused_imports)]
 
+#[cfg(feature = "gpu")]
+pub mod adapter;
 pub mod laws;
 #[cfg(feature = "cli")]
 mod program;

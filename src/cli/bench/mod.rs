@@ -1,6 +1,7 @@
 //! `greedy-pde bench`: how many neurons are evaluated per second, three ways, in one run.
 
 mod pass;
+mod solves;
 
 use super::arguments::BenchArguments;
 use super::{Failure, table};
@@ -21,6 +22,8 @@ use std::time::Instant;
 const OFFSETS: usize = 64;
 /// The plain loop does this many candidates: its rate does not depend on their number.
 const PLAIN: usize = 8;
+/// Points of the pass beside whole solves.
+const SOLVED_PASS_POINTS: usize = 1_000_000;
 /// Points of the pass for moment tables.
 const PASS_POINTS: usize = 1 << 18;
 /// f32 scores must agree to this part of the sum of their terms' sizes, f64 scores to the other.
@@ -51,12 +54,16 @@ pub(super) fn execute(arguments: &BenchArguments) -> Result<(), Failure> {
     let choice = AdapterChoice {
         name: arguments.adapter.clone(),
         software: true,
+        ..AdapterChoice::default()
     };
     let gpu = match gpu::choose(&choice).and_then(|adapter| Gpu::open(&adapter)) {
         Ok(gpu) => Some(Arc::new(gpu)),
         Err(error) if arguments.adapter.is_some() => return Err(Failure::Input(error.to_string())),
         Err(_) => None,
     };
+    if let Some(wanted) = &arguments.solves {
+        return execute_solves(arguments, wanted, gpu.as_ref());
+    }
     let mut measurements = Vec::new();
     for &dimension in &arguments.dimensions {
         for &points in &arguments.points {
@@ -81,6 +88,33 @@ pub(super) fn execute(arguments: &BenchArguments) -> Result<(), Failure> {
         pass::print(&pass)?;
     }
     disagreement(&measurements)
+}
+
+/// Whole solves; all of them only together with the pass over the points of tables.
+fn execute_solves(
+    arguments: &BenchArguments,
+    wanted: &[String],
+    gpu: Option<&Arc<Gpu>>,
+) -> Result<(), Failure> {
+    let mut pass = Vec::new();
+    let with_pass = wanted.is_empty() || wanted.iter().any(|name| name == "pass");
+    if with_pass {
+        tell!(
+            "the pass over {SOLVED_PASS_POINTS} points in {}-D",
+            pass::DIMENSION
+        );
+        pass.push(pass::measure(SOLVED_PASS_POINTS, gpu)?);
+    }
+    let solves = match with_pass && wanted.len() == 1 {
+        true => Vec::new(),
+        false => solves::measure(wanted, arguments.adapter.as_deref())?,
+    };
+    if arguments.json {
+        put!("{}", serde_json::json!({"solves": solves, "pass": pass}));
+        return Ok(());
+    }
+    solves::print(&solves)?;
+    pass::print(&pass)
 }
 
 fn problem(dimension: usize, points: usize) -> Result<Problem, Failure> {

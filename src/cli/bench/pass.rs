@@ -69,7 +69,10 @@ fn pass(problem: &Problem, gpu: Option<&Arc<Gpu>>) -> Result<(f64, MomentTables)
         }
         None => None,
     };
-    let options = PassOptions { device, store: None };
+    let options = PassOptions {
+        device,
+        ..PassOptions::default()
+    };
     let started = Instant::now();
     let tables = MomentTables::new(&loss.terms[0], power, axes, options, &mut |_, _| {
         ControlFlow::Continue(())

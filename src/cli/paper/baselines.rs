@@ -1,10 +1,11 @@
 //! The paper's comparisons: the same networks trained by SGD, Adam and L-BFGS.
 
-use super::reproduce::{Computed, Request};
+use super::reproduce::Request;
 use crate::cli::streams::{put, tell};
 use crate::cli::{Failure, table};
 use greedy_pde::network::Network;
 use greedy_pde::norms::{ErrorMeter, Errors};
+use greedy_pde::paper::Computed;
 use greedy_pde::problem::{Problem, Purpose};
 use greedy_pde::sums::{CpuOptions, CpuSums, Sums};
 use greedy_pde::train::{self, Method, Schedule};

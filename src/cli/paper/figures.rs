@@ -1,5 +1,6 @@
 //! The paper's two figures.
 
+use crate::cli::companions::first_only;
 use crate::cli::new_file::NewFile;
 use crate::cli::progress::run_shown;
 use crate::cli::{Failure, ReproduceArguments};
@@ -49,7 +50,7 @@ pub(super) const FIGURES: &[Figure] = &[
 pub(super) fn make(figure: &Figure, arguments: &ReproduceArguments) -> Result<(), Failure> {
     let path = arguments.output.clone();
     let path = path.unwrap_or_else(|| PathBuf::from(format!("{}.svg", figure.name)));
-    let file = NewFile::at(&path, arguments.force)?;
+    let file = first_only(|| NewFile::at(&path, arguments.force))?;
     let neurons = arguments.max_neurons.unwrap_or(figure.neurons);
     let overrides = Overrides {
         neurons: Some(neurons),
@@ -58,5 +59,8 @@ pub(super) fn make(figure: &Figure, arguments: &ReproduceArguments) -> Result<()
     let problem = Problem::from_toml(figure.config, figure.name, &overrides)?;
     let (_, network) = run_shown(&problem, &arguments.backend.run_options(), arguments.quiet)?;
     let picture = (figure.draw)(&problem, &network);
-    file.write(picture.file().as_bytes())
+    match file {
+        Some(file) => file.write(picture.file().as_bytes()),
+        None => Ok(()),
+    }
 }

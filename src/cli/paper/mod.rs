@@ -4,6 +4,5 @@ mod baselines;
 mod field;
 mod figures;
 mod reproduce;
-mod tables;
 
 pub(super) use reproduce::execute;

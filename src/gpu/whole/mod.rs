@@ -1,16 +1,18 @@
 //! Sums of whole numbers on a device: the twin of [`Reference`](crate::sums::whole::Reference), stage by stage.
 //!
-//! Points, coefficients, channels and sorted runs stay on the device. A functional costs one submission that makes its
-//! channels and brings their largest magnitudes down, and one for each set of sums over them.
+//! Points, coefficients, channels and sorted runs stay on the device. The first sums of a functional and its channels are
+//! one submission; how large the channels are comes down with the sums.
 
+mod pace;
 mod resident;
 mod shader;
 mod term;
+mod written;
 
 pub use shader::{
-    NeuronsParams, PeaksParams, RunsParams, WholeChannelsParams, WholeJetsParams, WholeRiskParams,
-    WholeShader,
+    Adapter, NeuronsParams, Outcome, RunsParams, RunsShape, WholeFieldParams, WholeRiskParams, WholeShader,
 };
+pub use term::FIELD_BATCH;
 
 use super::{DeviceError, Gpu, WORKGROUP};
 use crate::error::SolveError;
@@ -18,15 +20,20 @@ use crate::loss::{DensityLayout, Loss, Term};
 use crate::network::Network;
 use crate::sums::whole::fixed::lead;
 use crate::sums::whole::{
-    BLOCK, Engine, EngineReport, Functional, LARGEST_COUNT, LineFactors, LineSums, NeuronList, Runs, Source,
-    WholeTerm, whole_columns, with_leads,
+    BLOCK, ChannelShifts, Engine, EngineReport, Functional, LARGEST_COUNT, LineSums, LineValues, NeuronList,
+    NeuronSums, Runs, Source, WholeTerm, whole_columns, with_leads,
 };
+use pace::Pace;
 use resident::{Group, ResidentRuns};
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use term::{DeviceTerm, Work};
+use written::Packs;
 
 /// So many functionals are kept.
 const KEPT: usize = 4;
+/// So many points to a workgroup always fit a dispatch: the tasks that a workgroup can have have at least one each.
+const LEAST_POINTS: usize = RunsShape::CRUMBS.tasks * WORKGROUP;
 /// Neurons per dispatch: their blocks of sums come down.
 const NEURON_BATCH: usize = 1024;
 
@@ -38,22 +45,51 @@ pub struct WholeEngine {
     device: OnceLock<Vec<DeviceTerm>>,
     kept: Mutex<Vec<(u64, Arc<Vec<Channels>>)>>,
     runs: Mutex<Option<ResidentRuns>>,
+    pace: Pace,
 }
 
 /// The channels of a term on the device.
 struct Channels {
     columns: wgpu::Buffer,
-    /// By how many bits each is moved up when it is used.
-    leads: wgpu::Buffer,
-    exponents: Vec<i32>,
+    /// Per channel the largest magnitude, from which follows by how many bits it is moved up when it is used, and then the
+    /// exponent of each without that.
+    scales: wgpu::Buffer,
+    shifts: ChannelShifts,
 }
+
+impl Channels {
+    fn bytes_of_peaks(&self) -> usize {
+        4 * self.shifts.exponents.len()
+    }
+
+    /// The exponents of the channels as they are used, from their largest magnitudes.
+    fn exponents(&self, peaks: &[u8]) -> Vec<i32> {
+        let peaks: Vec<u32> = bytemuck::pod_collect_to_vec(&peaks[..self.bytes_of_peaks()]);
+        with_leads(&self.shifts, &peaks).1
+    }
+}
+
+/// What came down from the device.
+struct BroughtDown {
+    /// Of channels, per term.
+    exponents: Vec<Vec<i32>>,
+    /// The bytes of each buffer.
+    sums: Vec<Vec<u8>>,
+}
+
+/// A functional's channels, and the work that makes them if it has not been done yet.
+type MadeChannels = (Arc<Vec<Channels>>, Vec<Work>);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn wide(bytes: &[u8]) -> Vec<i64> {
-    bytemuck::pod_collect_to_vec(bytes)
+/// Bytes as numbers, without a copy where they lie as numbers do.
+fn wide(bytes: &[u8]) -> Cow<'_, [i64]> {
+    match bytemuck::try_cast_slice(bytes) {
+        Ok(numbers) => Cow::Borrowed(numbers),
+        Err(_) => Cow::Owned(bytemuck::pod_collect_to_vec(bytes)),
+    }
 }
 
 impl WholeEngine {
@@ -65,19 +101,19 @@ impl WholeEngine {
             device: OnceLock::new(),
             kept: Mutex::default(),
             runs: Mutex::default(),
+            pace: Pace::new(),
         }
     }
 
     /// Whether a device holds a loss in whole numbers.
     pub fn fits(gpu: &Gpu, loss: &Loss) -> bool {
         let fits = |term: &Term| {
+            let channels = Packs::new(term.symbols.len()).numbers();
             let columns = term.points.dimension().max(term.layout().columns());
-            let bytes = term
-                .points
-                .len()
-                .saturating_mul(8 * columns.max(term.symbols.len()));
-            term.points.len() < LARGEST_COUNT
-                && bytes + 8 * BLOCK * columns.max(term.symbols.len()) <= gpu.largest_binding()
+            let of_point = 8 * columns.max(channels);
+            let bytes = term.points.len().saturating_mul(of_point);
+            term.points.len() < LARGEST_COUNT.min(LEAST_POINTS * gpu.largest_dispatch())
+                && bytes.saturating_add(BLOCK * of_point) <= gpu.largest_binding()
         };
         loss.terms.iter().all(fits)
     }
@@ -93,10 +129,10 @@ impl WholeEngine {
         Ok(self.device.get_or_init(|| made))
     }
 
-    fn channels(&self, rho: &Functional) -> Result<Arc<Vec<Channels>>, DeviceError> {
+    fn channels(&self, rho: &Functional) -> Result<MadeChannels, DeviceError> {
         let mut kept = locked(&self.kept);
         if let Some((_, channels)) = kept.iter().find(|(id, _)| *id == rho.id) {
-            return Ok(Arc::clone(channels));
+            return Ok((Arc::clone(channels), Vec::new()));
         }
         // The buffers of the functional that has to go serve the new one.
         let old = (kept.len() == KEPT).then(|| kept.remove(0).1);
@@ -109,12 +145,22 @@ impl WholeEngine {
                 .map(DeviceTerm::empty_channels)
                 .collect::<Result<_, _>>()?,
         };
-        let made = Arc::new(match &rho.source {
-            Source::Columns(columns) => self.upload_channels(columns, room)?,
+        let (made, work) = match &rho.source {
+            Source::Columns(columns) => (self.upload_channels(columns, room)?, Vec::new()),
             Source::Network { network, with_load } => self.make_channels(network, *with_load, room)?,
-        });
+        };
+        let made = Arc::new(made);
         kept.push((rho.id, Arc::clone(&made)));
-        Ok(made)
+        Ok((made, work))
+    }
+
+    /// Magnitudes and exponents of channels, where the shaders expect them.
+    fn scales(&self, peak: u32, exponents: &[i32]) -> Result<wgpu::Buffer, DeviceError> {
+        let exponents = exponents.iter().map(|&e| e.cast_unsigned());
+        let numbers: Vec<u32> = std::iter::repeat_n(peak, exponents.len())
+            .chain(exponents)
+            .collect();
+        self.gpu.upload(bytemuck::cast_slice(&numbers))
     }
 
     fn upload_channels(
@@ -122,16 +168,23 @@ impl WholeEngine {
         columns: &[Vec<Vec<f64>>],
         room: Vec<wgpu::Buffer>,
     ) -> Result<Vec<Channels>, DeviceError> {
-        let terms = self.terms.iter().zip(columns).zip(room);
+        let terms = self.device()?.iter().zip(columns).zip(room);
         terms
             .map(|((term, columns), room)| {
-                let (numbers, exponents) = whole_columns(term, columns);
-                self.gpu.write(&room, bytemuck::cast_slice(&numbers));
-                let leads = vec![0u32; exponents.len()];
+                let (numbers, exponents) = whole_columns(term.whole(), columns);
+                // Point by point.
+                let packed = term.packs().numbers();
+                let mut points = vec![0i64; term.whole().stride * packed];
+                for (c, column) in numbers.chunks(term.whole().stride).enumerate() {
+                    let places = points.iter_mut().skip(c).step_by(packed);
+                    places.zip(column).for_each(|(place, &number)| *place = number);
+                }
+                self.gpu.write(&room, bytemuck::cast_slice(&points));
                 Ok(Channels {
                     columns: room,
-                    leads: self.gpu.upload(bytemuck::cast_slice(&leads))?,
-                    exponents,
+                    // As large as they may be: not to be moved.
+                    scales: self.scales(u32::MAX, &exponents)?,
+                    shifts: ChannelShifts::unmoved(exponents),
                 })
             })
             .collect()
@@ -142,32 +195,21 @@ impl WholeEngine {
         u: &Network,
         with_load: bool,
         room: Vec<wgpu::Buffer>,
-    ) -> Result<Vec<Channels>, DeviceError> {
-        let (mut work, mut peaks, mut shifts) = (Vec::new(), Vec::new(), Vec::new());
-        for (term, room) in self.device()?.iter().zip(&room) {
+    ) -> Result<(Vec<Channels>, Vec<Work>), DeviceError> {
+        let (mut made, mut work) = (Vec::new(), Vec::new());
+        for (term, columns) in self.device()?.iter().zip(room) {
             let network = term.whole().network(u);
-            let of_term = term.whole().channel_shifts(&network.exponents, with_load);
-            work.extend(term.jets(&network)?);
-            work.push(term.channels(&of_term, (with_load, false), room)?);
-            let (of_peaks, buffer) = term.peaks(of_term.exponents.len(), Some(room))?;
-            work.push(of_peaks);
-            peaks.push((buffer, 4 * of_term.exponents.len() * term.blocks()));
-            shifts.push(of_term);
+            let shifts = term.whole().channel_shifts(&network.exponents, with_load);
+            let scales = self.scales(0, &shifts.exponents)?;
+            let outcome = Outcome::Channels { with_load };
+            work.extend(term.field(&network, Some(&shifts), outcome, (&columns, &scales))?);
+            made.push(Channels {
+                columns,
+                scales,
+                shifts,
+            });
         }
-        let read: Vec<(&wgpu::Buffer, usize)> =
-            peaks.iter().map(|(buffer, bytes)| (buffer, *bytes)).collect();
-        let read = Work::run(&self.gpu, &work, &read)?;
-        let terms = self.device()?.iter().zip(room).zip(shifts.iter().zip(&read));
-        terms
-            .map(|((term, columns), (shifts, bytes))| {
-                let (leads, exponents) = with_leads(shifts, &term.largest(bytes));
-                Ok(Channels {
-                    columns,
-                    leads: self.gpu.upload(bytemuck::cast_slice(&leads))?,
-                    exponents,
-                })
-            })
-            .collect()
+        Ok((made, work))
     }
 
     /// The sums of the lines of one group that are asked for, as (place among those asked for, sums).
@@ -176,39 +218,31 @@ impl WholeEngine {
         group: &Group,
         channels: &Channels,
         which: &[usize],
-        factors: &LineFactors,
+        values: &LineValues,
     ) -> Result<Option<GroupWork>, DeviceError> {
         let term = &self.device()?[group.term];
-        let symbols = term.whole().term.symbols.len();
-        let mut asked = Vec::new();
-        let (mut table, mut numbers) = (Vec::new(), Vec::<i64>::new());
-        for (place, line) in which.iter().enumerate() {
-            let Some((first, tasks)) = group.line(*line) else {
-                continue;
-            };
-            table.push([
-                first as u32,
-                tasks.len() as u32,
-                asked.len() as u32,
-                factors.doublings[place],
-            ]);
-            numbers.extend(&factors.factors[place * symbols..][..symbols]);
-            asked.push((place, *line));
-        }
-        let Some(widest) = table.iter().map(|row| row[1] as usize).max() else {
+        let asked: Vec<(usize, usize)> = which
+            .iter()
+            .enumerate()
+            .filter(|(_, line)| group.line(**line).is_some())
+            .map(|(place, line)| (place, *line))
+            .collect();
+        if asked.is_empty() {
             return Ok(None);
-        };
-        let table = self.gpu.upload(bytemuck::cast_slice(&table))?;
-        let numbers = self.gpu.upload(bytemuck::cast_slice(&numbers))?;
+        }
+        self.gpu.count_point_directions(asked.len() * term.whole().count);
+        let table = group.table(&self.gpu, &asked, values)?;
+        let widest = table.widest;
         let buffers = [
             &group.entries,
             &group.tasks,
-            &table,
-            &numbers,
+            &table.lines,
+            &table.mantissas,
+            &table.powers,
             &channels.columns,
-            &channels.leads,
+            &channels.scales,
         ];
-        let (work, sums) = term.runs(group.lanes, widest, buffers, asked.len())?;
+        let (work, sums) = term.runs(group.shape, widest, buffers, asked.len())?;
         Ok(Some(GroupWork {
             work,
             sums,
@@ -227,20 +261,77 @@ struct GroupWork {
     widest: usize,
 }
 
-impl Engine for WholeEngine {
-    fn exponents(&self, rho: &Functional) -> Result<Vec<Vec<i32>>, SolveError> {
-        let channels = self.channels(rho)?;
-        Ok(channels.iter().map(|term| term.exponents.clone()).collect())
+impl WholeEngine {
+    /// Does some work and brings down sums, and how large channels are; the exponents of these, per term, and the sums.
+    fn sums_with_exponents(
+        &self,
+        work: &[Work],
+        channels: &[Channels],
+        sums: &[(&wgpu::Buffer, usize)],
+    ) -> Result<BroughtDown, DeviceError> {
+        let mut read = sums.to_vec();
+        read.extend(channels.iter().map(|term| (&term.scales, term.bytes_of_peaks())));
+        let mut read = Work::run(&self.gpu, work, &read)?;
+        let peaks = read.split_off(sums.len());
+        let exponents = channels
+            .iter()
+            .zip(&peaks)
+            .map(|(term, bytes)| term.exponents(bytes));
+        Ok(BroughtDown {
+            exponents: exponents.collect(),
+            sums: read,
+        })
     }
 
+    /// The sums of lines whose groups are on the device.
+    fn sums_of_groups(
+        &self,
+        groups: &[&Group],
+        (channels, mut work): MadeChannels,
+        which: &[usize],
+        values: &[LineValues],
+        all: &mut [Vec<Option<LineSums>>],
+    ) -> Result<(), DeviceError> {
+        let mut rest = Vec::new();
+        for &group in groups {
+            if let Some(made) = self.group_work(group, &channels[group.term], which, &values[group.term])? {
+                work.push(made.work);
+                rest.push((group, made.sums, made.asked, made.widest));
+            }
+        }
+        let size = |group: &Group| self.terms[group.term].power + 1;
+        let sums: Vec<(&wgpu::Buffer, usize)> = rest
+            .iter()
+            .map(|(group, sums, asked, widest)| (sums, 8 * asked.len() * widest * size(group)))
+            .collect();
+        let BroughtDown { exponents, sums } = self.sums_with_exponents(&work, &channels, &sums)?;
+        drop(work);
+        for ((group, buffer, asked, widest), numbers) in rest.into_iter().zip(&sums) {
+            self.gpu.give_back(buffer);
+            let (size, index) = (size(group), group.term);
+            for ((place, line), sums) in asked.iter().zip(wide(numbers).chunks(widest * size)) {
+                let Some((_, tasks)) = group.line(*line) else {
+                    continue;
+                };
+                let unit = values[index].unit(&self.terms[index], *place, &exponents[index]);
+                let doublings = values[index].doublings[*place];
+                all[index][*place] = Some(LineSums::new(tasks, sums, size, unit, doublings));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Engine for WholeEngine {
     fn line_sums(
         &self,
         rho: &Functional,
         runs: &Runs,
         which: &[usize],
-        factors: &[LineFactors],
+        values: &[LineValues],
     ) -> Result<Vec<Vec<LineSums>>, SolveError> {
-        let channels = self.channels(rho)?;
+        let (channels, work) = self.channels(rho)?;
+        let mut work = Some(work);
         let mut kept = locked(&self.runs);
         if kept.as_ref().is_none_or(|resident| resident.id() != runs.id) {
             *kept = None;
@@ -249,29 +340,13 @@ impl Engine for WholeEngine {
         let mut all: Vec<Vec<Option<LineSums>>> = vec![vec![None; which.len()]; self.terms.len()];
         if let Some(resident) = &*kept {
             resident.visit(&self.gpu, runs, which, &mut |groups: &[&Group]| {
-                let (mut work, mut rest) = (Vec::new(), Vec::new());
-                for &group in groups {
-                    let of_term = (&channels[group.term], &factors[group.term]);
-                    if let Some(made) = self.group_work(group, of_term.0, which, of_term.1)? {
-                        work.push(made.work);
-                        rest.push((group, made.sums, made.asked, made.widest));
-                    }
-                }
-                let size = |group: &Group| self.terms[group.term].power + 1;
-                let read: Vec<(&wgpu::Buffer, usize)> = rest
-                    .iter()
-                    .map(|(group, sums, asked, widest)| (sums, 8 * asked.len() * widest * size(group)))
-                    .collect();
-                let read = Work::run(&self.gpu, &work, &read)?;
-                for ((group, _, asked, widest), bytes) in rest.iter().zip(&read) {
-                    let (numbers, size) = (wide(bytes), size(group));
-                    for ((place, line), sums) in asked.iter().zip(numbers.chunks(widest * size)) {
-                        let Some((_, tasks)) = group.line(*line) else {
-                            continue;
-                        };
-                        let sums = LineSums::new(tasks, sums, size, &factors[group.term], *place);
-                        all[group.term][*place] = Some(sums);
-                    }
+                let size = |group: &&Group| (group.asked(which) * self.terms[group.term].count) as f64;
+                for groups in pace::parts(groups, size, self.pace.allowance()) {
+                    let made = (Arc::clone(&channels), work.take().unwrap_or_default());
+                    let total = groups.iter().map(size).sum();
+                    self.pace.time(total, || {
+                        self.sums_of_groups(groups, made, which, values, &mut all)
+                    })?;
                 }
                 Ok(())
             })?;
@@ -284,69 +359,65 @@ impl Engine for WholeEngine {
         all.into_iter().map(of_term).collect()
     }
 
-    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<Vec<i128>>, SolveError> {
-        let channels = self.channels(rho)?;
-        let (mut work, mut rest) = (Vec::new(), Vec::new());
+    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<NeuronSums>, SolveError> {
+        let (channels, mut work) = self.channels(rho)?;
+        let mut rest = Vec::new();
         for (index, (term, list)) in self.device()?.iter().zip(lists).enumerate() {
-            let of_term = (&channels[index].columns, &channels[index].leads);
+            let of_term = (&channels[index].columns, &channels[index].scales);
             for some in list
                 .arguments
                 .chunks(NEURON_BATCH * (term.whole().dimension() + 2))
             {
                 let (made, sums, bytes) = term.neurons(of_term, some, list.slopes)?;
-                work.push(made);
-                rest.push((index, sums, bytes));
+                work.extend(made);
+                let neurons = some.len() / (term.whole().dimension() + 2);
+                rest.push((index, neurons, sums, bytes));
             }
         }
-        let read: Vec<(&wgpu::Buffer, usize)> = rest.iter().map(|(_, sums, bytes)| (sums, *bytes)).collect();
-        let read = Work::run(&self.gpu, &work, &read)?;
-        let mut all = vec![Vec::new(); self.terms.len()];
-        for ((index, ..), bytes) in rest.iter().zip(&read) {
-            let blocks = self.device()?[*index].blocks();
-            all[*index].extend(wide(bytes).chunks(blocks).map(total));
+        let sums: Vec<(&wgpu::Buffer, usize)> =
+            rest.iter().map(|(_, _, sums, bytes)| (sums, *bytes)).collect();
+        let BroughtDown { exponents, sums } = self.sums_with_exponents(&work, &channels, &sums)?;
+        let mut all: Vec<NeuronSums> = exponents.into_iter().map(|e| (e, Vec::new())).collect();
+        for ((index, neurons, ..), numbers) in rest.iter().zip(&sums) {
+            let term = &self.device()?[*index];
+            let per_neuron = term.whole().term.symbols.len() * lists[*index].sums(term.whole().dimension());
+            let numbers = wide(numbers);
+            let sums = numbers.chunks(term.blocks()).take(neurons * per_neuron);
+            all[*index].1.extend(sums.map(total));
         }
         Ok(all)
     }
 
     fn risk_sums(&self, u: &Network) -> Result<Vec<(f64, i128)>, SolveError> {
-        // First the values and how large they are, then their squares.
         let (mut work, mut rest) = (Vec::new(), Vec::new());
         for term in self.device()? {
             let network = term.whole().network(u);
-            work.extend(term.jets(&network)?);
-            let (residual, exponents) = match term.whole().term.layout() {
-                DensityLayout::Energy { .. } => (None, network.exponents),
-                DensityLayout::Residual { .. } => {
-                    let shifts = term.whole().channel_shifts(&network.exponents, true);
-                    let residual = term.empty_channels()?;
-                    work.push(term.channels(&shifts, (true, true), &residual)?);
-                    (Some(residual), vec![shifts.residual])
-                }
+            let shifts = term.whole().channel_shifts(&network.exponents, true);
+            let (outcome, exponents) = match term.whole().term.layout() {
+                DensityLayout::Energy { .. } => (Outcome::Values, network.exponents.clone()),
+                DensityLayout::Residual { .. } => (Outcome::Residual, vec![shifts.residual]),
             };
-            let (of_peaks, peaks) = term.peaks(exponents.len(), residual.as_ref())?;
-            work.push(of_peaks);
-            rest.push((term, residual, exponents, peaks));
+            let scales = self.scales(0, &exponents)?;
+            work.extend(term.field(&network, Some(&shifts), outcome, (term.values(), &scales))?);
+            let (made, sums, bytes) = term.risk(&scales)?;
+            work.push(made);
+            rest.push((term, exponents, scales, sums, bytes));
         }
         let read: Vec<(&wgpu::Buffer, usize)> = rest
             .iter()
-            .map(|(term, _, exponents, peaks)| (peaks, 4 * exponents.len() * term.blocks()))
+            .flat_map(|(_, exponents, scales, sums, bytes)| [(scales, 4 * exponents.len()), (sums, *bytes)])
             .collect();
         let read = Work::run(&self.gpu, &work, &read)?;
-        let (mut work, mut sums, mut units) = (Vec::new(), Vec::new(), Vec::new());
-        for ((term, residual, exponents, _), bytes) in rest.iter().zip(&read) {
-            let leads: Vec<u32> = term.largest(bytes).into_iter().map(lead).collect();
-            let moved = exponents.iter().zip(&leads).map(|(e, &lead)| e - lead as i32);
-            units.push(term.whole().risk_units(&moved.collect::<Vec<_>>()));
-            let (made, buffer, bytes) = term.risk(residual.as_ref(), &leads)?;
-            work.push(made);
-            sums.push((buffer, bytes));
-        }
-        let read: Vec<(&wgpu::Buffer, usize)> = sums.iter().map(|(sums, bytes)| (sums, *bytes)).collect();
-        let read = Work::run(&self.gpu, &work, &read)?;
         let mut all = Vec::new();
-        for (((term, ..), units), bytes) in rest.iter().zip(units).zip(&read) {
-            let totals: Vec<i128> = wide(bytes).chunks(term.blocks()).map(total).collect();
-            all.extend(units.into_iter().zip(totals));
+        for ((term, exponents, ..), bytes) in rest.iter().zip(read.chunks(2)) {
+            let peaks: Vec<u32> = bytemuck::pod_collect_to_vec(&bytes[0]);
+            let moved = exponents
+                .iter()
+                .zip(&peaks)
+                .map(|(e, &peak)| e - lead(peak) as i32);
+            let units = term.whole().risk_units(&moved.collect::<Vec<_>>());
+            let totals = wide(&bytes[1]);
+            all.extend(units.into_iter().zip(totals.chunks(term.blocks()).map(total)));
         }
         Ok(all)
     }

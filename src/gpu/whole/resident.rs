@@ -1,19 +1,21 @@
 //! Sorted runs on a device: those that fit stay there, the others stream through it.
 
-use super::WORKGROUP;
+use super::RunsShape;
 use crate::gpu::{DeviceError, Gpu};
-use crate::sums::whole::{LineRuns, Runs, Task, WholeTerm};
+use crate::sums::whole::{LineRuns, LineValues, Runs, Task, WholeTerm};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of a group of lines, unless a single line has more.
 const GROUP_BYTES: usize = 64 << 20;
 /// With tasks of this many points on average several invocations share one, and read entries side by side.
-const SHARED_FROM: usize = 64;
-/// So do they where one has this many: loops stay short.
-const LONG_TASK: usize = 512;
-/// So many then.
-const SHARED_LANES: usize = 16;
+const SHARED_FROM: usize = 256;
+/// With tasks of fewer points than this on average an invocation has several, one after the other.
+const CRUMBS: usize = 8;
+/// Where tasks are not shared long ones are cut into parts of so many points: loops stay short, and no invocation has to
+/// be waited for.
+const LONGEST_ALONE: usize = 256;
 
 /// The runs of some lines of a term in one buffer.
 pub(super) struct Group {
@@ -21,10 +23,22 @@ pub(super) struct Group {
     lines: Range<usize>,
     pub(super) entries: wgpu::Buffer,
     pub(super) tasks: wgpu::Buffer,
-    /// Invocations per task.
-    pub(super) lanes: usize,
+    /// How invocations and tasks are matched.
+    pub(super) shape: RunsShape,
+    /// The table of all lines: the values of a grid are the same in every scan.
+    of_all: OnceLock<Arc<LineTable>>,
     /// Per line: its first task, and its tasks.
     of_lines: Vec<(usize, Vec<Task>)>,
+}
+
+/// The lines of a group that are asked for, and by what channels are multiplied along them, on the device.
+pub(super) struct LineTable {
+    /// Per line: its first task, their number, its place in the values, doublings.
+    pub(super) lines: wgpu::Buffer,
+    pub(super) mantissas: wgpu::Buffer,
+    pub(super) powers: wgpu::Buffer,
+    /// The most tasks of a line.
+    pub(super) widest: usize,
 }
 
 /// The runs of a grid.
@@ -43,27 +57,89 @@ impl Group {
             .into_par_iter()
             .map(|line| runs.of_line(term, line))
             .collect();
-        let (mut entries, mut tasks, mut of_lines) = (Vec::new(), Vec::new(), Vec::new());
+        let (points, tasks_of_all) = sorted.iter().fold((0, 0), |(points, tasks), line| {
+            (points + line.entries.len(), tasks + line.tasks.len())
+        });
+        let shared = points / tasks_of_all.max(1) >= SHARED_FROM;
+        let (mut entries, mut tasks, mut of_lines) = (Vec::with_capacity(points), Vec::new(), Vec::new());
         for line in sorted {
             let start = entries.len() as u32;
-            of_lines.push((tasks.len(), line.tasks.clone()));
-            tasks.extend(
-                line.tasks
+            let parts: Vec<Task> = match shared {
+                true => line.tasks,
+                false => line
+                    .tasks
                     .iter()
-                    .map(|task| [start + task.start, start + task.end]),
-            );
+                    .flat_map(|task| task.cut(LONGEST_ALONE))
+                    .collect(),
+            };
+            let first = tasks.len();
+            tasks.extend(parts.iter().map(|task| [start + task.start, start + task.end]));
+            of_lines.push((first, parts));
             entries.extend(line.entries);
         }
-        let longest = tasks.iter().map(|[start, end]| end - start).max().unwrap_or(0) as usize;
-        let shared = entries.len() / tasks.len().max(1) >= SHARED_FROM || longest >= LONG_TASK;
+        let widest = of_lines.iter().map(|(_, tasks)| tasks.len()).max().unwrap_or(0);
+        let shape = match (shared, points / tasks_of_all.max(1) < CRUMBS) {
+            (true, _) => RunsShape::SHARED,
+            (false, true) => RunsShape::CRUMBS,
+            (false, false) => RunsShape::ALONE,
+        };
+        let is_too_wide = widest.div_ceil(shape.tasks_of_workgroup()) > gpu.largest_dispatch();
+        let shape = if is_too_wide { RunsShape::CRUMBS } else { shape };
         Ok(Self {
             term,
             lines,
             entries: gpu.upload(bytemuck::cast_slice(&entries))?,
             tasks: gpu.upload(bytemuck::cast_slice(&tasks))?,
-            lanes: if shared { SHARED_LANES.min(WORKGROUP) } else { 1 },
+            shape,
+            of_all: OnceLock::new(),
             of_lines,
         })
+    }
+
+    /// The table of the lines that are asked for, as places among the values and lines.
+    pub(super) fn table(
+        &self,
+        gpu: &Gpu,
+        asked: &[(usize, usize)],
+        values: &LineValues,
+    ) -> Result<Arc<LineTable>, DeviceError> {
+        let is_whole =
+            asked.len() == self.lines.len() && asked.len() * values.symbols() == values.powers.len();
+        if let (true, Some(table)) = (is_whole, self.of_all.get()) {
+            return Ok(Arc::clone(table));
+        }
+        let symbols = values.symbols();
+        let (mut lines, mut mantissas, mut powers) = (Vec::new(), Vec::<i64>::new(), Vec::<i32>::new());
+        let mut widest = 0;
+        for (row, &(place, line)) in asked.iter().enumerate() {
+            let Some((first, tasks)) = self.line(line) else {
+                continue;
+            };
+            widest = widest.max(tasks.len());
+            lines.push([
+                first as u32,
+                tasks.len() as u32,
+                row as u32,
+                values.doublings[place],
+            ]);
+            mantissas.extend(&values.mantissas[place * symbols..][..symbols]);
+            powers.extend(&values.powers[place * symbols..][..symbols]);
+        }
+        let table = Arc::new(LineTable {
+            lines: gpu.upload(bytemuck::cast_slice(&lines))?,
+            mantissas: gpu.upload(bytemuck::cast_slice(&mantissas))?,
+            powers: gpu.upload(bytemuck::cast_slice(&powers))?,
+            widest,
+        });
+        if is_whole {
+            return Ok(Arc::clone(self.of_all.get_or_init(|| table)));
+        }
+        Ok(table)
+    }
+
+    /// How many of these lines are in the group.
+    pub(super) fn asked(&self, which: &[usize]) -> usize {
+        which.iter().filter(|line| self.lines.contains(line)).count()
     }
 
     /// The first task of a line and its tasks, if the line is in the group.
@@ -87,7 +163,7 @@ impl ResidentRuns {
                     term.count
                 )));
             }
-            let lines = (largest / of_line.max(1)).max(1);
+            let lines = (largest / of_line.max(1)).clamp(1, gpu.largest_dispatch());
             let starts = (0..runs.lines.len()).step_by(lines);
             plan.extend(starts.map(|start| (index, start..(start + lines).min(runs.lines.len()))));
         }

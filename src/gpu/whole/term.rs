@@ -1,17 +1,21 @@
 //! One term of the loss in whole numbers on a device.
 
 use super::shader::{
-    NeuronsParams, PeaksParams, RunsParams, WholeChannelsParams, WholeJetsParams, WholeRiskParams,
-    WholeShader,
+    Adapter, NeuronsParams, Outcome, RunsParams, RunsShape, WholeFieldParams, WholeRiskParams, WholeShader,
 };
+use super::written::{Packs, neurons_at_once, points_at_once, shift_quads};
 use crate::gpu::{DeviceError, Gpu, Pass, WORKGROUP};
 use crate::loss::DensityLayout;
 use crate::sums::whole::{BLOCK, ChannelShifts, WholeNetwork, WholeTerm};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Directions per dispatch of the jets: keeps every invocation's loops short.
-const LINE_BATCH: usize = 256;
+/// Neurons, and directions that several share, per dispatch of the jets: the search for a piece takes up to some twelve
+/// steps for each point, and software adapters end an invocation's loops after 65,535.
+pub const FIELD_BATCH: usize = 256;
+
+/// More workgroups than this for the points are dispatched in several rows: no dimension has more than 65,535.
+const GROUPS_IN_A_ROW: usize = 1024;
 
 /// A dispatch that owns what it binds.
 pub(super) struct Work {
@@ -48,7 +52,8 @@ pub(super) struct DeviceTerm {
     index: usize,
     coordinates: wgpu::Buffer,
     columns: wgpu::Buffer,
-    jets: wgpu::Buffer,
+    /// Values of u, or of its residual.
+    values: wgpu::Buffer,
     pipelines: Mutex<HashMap<WholeShader, Arc<wgpu::ComputePipeline>>>,
 }
 
@@ -62,7 +67,7 @@ impl DeviceTerm {
         let widest = term
             .dimension()
             .max(term.term.layout().columns())
-            .max(term.term.symbols.len());
+            .max(Packs::new(term.term.symbols.len()).numbers());
         if 8 * widest * term.stride > gpu.largest_binding() {
             return Err(DeviceError::OutOfMemory(format!(
                 "{} points are more than a shader sees at once",
@@ -75,7 +80,7 @@ impl DeviceTerm {
             index,
             coordinates: gpu.upload(bytemuck::cast_slice(&term.coordinates))?,
             columns: gpu.upload(bytemuck::cast_slice(&term.columns))?,
-            jets: gpu.storage(8 * term.stride * term.term.symbols.len())?,
+            values: gpu.storage(8 * term.stride * term.term.symbols.len())?,
             pipelines: Mutex::new(HashMap::new()),
         })
     }
@@ -86,6 +91,19 @@ impl DeviceTerm {
 
     fn symbols(&self) -> usize {
         self.whole().term.symbols.len()
+    }
+
+    fn adapter(&self) -> Adapter {
+        let report = self.gpu.report();
+        Adapter {
+            native: report.i64,
+            software: report.kind == "cpu",
+        }
+    }
+
+    /// How channels lie in memory.
+    pub(super) fn packs(&self) -> Packs {
+        Packs::new(self.symbols())
     }
 
     fn stride(&self) -> u32 {
@@ -101,7 +119,7 @@ impl DeviceTerm {
         if let Some(pipeline) = known.get(&shader) {
             return Ok(Arc::clone(pipeline));
         }
-        let text = shader.wgsl(self.whole(), self.gpu.report().i64);
+        let text = shader.wgsl(self.whole(), self.adapter());
         let pipeline = Arc::new(self.gpu.compile(shader.entry(), text)?);
         known.insert(shader, Arc::clone(&pipeline));
         Ok(pipeline)
@@ -125,142 +143,121 @@ impl DeviceTerm {
 
     /// Room for the channels of a functional.
     pub(super) fn empty_channels(&self) -> Result<wgpu::Buffer, DeviceError> {
-        self.gpu.storage(8 * self.whole().stride * self.symbols())
+        self.gpu.storage(8 * self.whole().stride * self.packs().numbers())
     }
 
-    /// The jets of a network.
-    pub(super) fn jets(&self, u: &WholeNetwork) -> Result<Vec<Work>, DeviceError> {
-        let numbers = [
-            self.gpu.upload(bytemuck::cast_slice(&u.lines))?,
-            self.gpu.upload(bytemuck::cast_slice(&u.starts))?,
-            self.gpu.upload(bytemuck::cast_slice(&u.origins))?,
-            self.gpu.upload(bytemuck::cast_slice(&u.coefficients))?,
-        ];
-        let [lines, starts, origins, coefficients] = &numbers;
-        let count = u.starts.len() - 1;
+    /// Work that evaluates a network and makes of it what `outcome` says, in `out`; `scales` takes how large it is.
+    pub(super) fn field(
+        &self,
+        u: &WholeNetwork,
+        shifts: Option<&ChannelShifts>,
+        outcome: Outcome,
+        (out, scales): (&wgpu::Buffer, &wgpu::Buffer),
+    ) -> Result<Vec<Work>, DeviceError> {
+        let packed = PackedNetwork::new(self.whole(), u, shifts);
+        let network = self.gpu.upload(bytemuck::cast_slice(&packed.numbers))?;
+        let count = packed.singles.max(packed.lines).max(1);
+        // Batches hand their jets on.
+        let jets = match count > FIELD_BATCH {
+            true => Some(self.empty_channels()?),
+            false => None,
+        };
         let batch = |first: usize| {
-            let params = WholeJetsParams {
+            let last = first + FIELD_BATCH;
+            let outcome = if last < count { Outcome::Jets } else { outcome };
+            let params = WholeFieldParams {
                 stride: self.stride(),
-                first: first as u32,
-                last: (first + LINE_BATCH).min(count) as u32,
-                clear: u32::from(first == 0),
+                count: self.whole().count as u32,
+                first_single: first.min(packed.singles) as u32,
+                last_single: last.min(packed.singles) as u32,
+                first_line: first.min(packed.lines) as u32,
+                last_line: last.min(packed.lines) as u32,
+                lines_at: packed.lines_at as u32,
+                pieces_at: packed.pieces_at as u32,
             };
-            let buffers = [
-                &self.coordinates,
-                lines,
-                starts,
-                origins,
-                coefficients,
-                &self.jets,
-            ];
-            let groups = [self.whole().stride / WORKGROUP, 1, 1];
-            self.work(WholeShader::Jets, &params, &buffers, groups)
+            let mut buffers = vec![&self.coordinates, &network, &network];
+            buffers.extend(&jets);
+            if outcome.has_columns() {
+                buffers.push(&self.columns);
+            }
+            if outcome != Outcome::Jets {
+                buffers.extend([out, scales]);
+            }
+            let continued = first > 0;
+            let of_group = WORKGROUP * points_at_once(self.whole(), self.adapter());
+            let groups = self.whole().count.div_ceil(of_group);
+            let shader = WholeShader::Field { continued, outcome };
+            let row = groups.min(GROUPS_IN_A_ROW);
+            self.work(shader, &params, &buffers, [row, groups.div_ceil(row), 1])
         };
-        (0..count.max(1)).step_by(LINE_BATCH).map(batch).collect()
+        (0..count).step_by(FIELD_BATCH).map(batch).collect()
     }
 
-    /// The channels, or the residual alone, from the jets at hand.
-    pub(super) fn channels(
-        &self,
-        shifts: &ChannelShifts,
-        (with_load, only_residual): (bool, bool),
-        channels: &wgpu::Buffer,
-    ) -> Result<Work, DeviceError> {
-        let numbers: Vec<u32> = shifts.products.iter().chain(&shifts.loads).copied().collect();
-        let shifts = self.gpu.upload(bytemuck::cast_slice(&numbers))?;
-        let params = WholeChannelsParams {
-            stride: self.stride(),
-            with_load: u32::from(with_load),
-            only_residual: u32::from(only_residual),
-        };
-        let buffers = [&self.columns, &self.jets, &shifts, channels];
-        let groups = [self.whole().stride / WORKGROUP, 1, 1];
-        self.work(WholeShader::Channels, &params, &buffers, groups)
-    }
-
-    /// The largest magnitudes of the first columns of a buffer, of the jets if none is given; where they go.
-    pub(super) fn peaks(
-        &self,
-        columns: usize,
-        of: Option<&wgpu::Buffer>,
-    ) -> Result<(Work, wgpu::Buffer), DeviceError> {
-        let blocks = self.blocks();
-        let peaks = self.gpu.storage(4 * columns * blocks)?;
-        let params = PeaksParams {
-            stride: self.stride(),
-            blocks: blocks as u32,
-        };
-        let buffers = [of.unwrap_or(&self.jets), &peaks];
-        let work = self.work(WholeShader::Peaks, &params, &buffers, [blocks, columns, 1])?;
-        Ok((work, peaks))
-    }
-
-    /// The largest magnitude of each column, from what comes back.
-    pub(super) fn largest(&self, bytes: &[u8]) -> Vec<u32> {
-        let numbers: Vec<u32> = bytemuck::pod_collect_to_vec(bytes);
-        let columns = numbers.chunks(self.blocks());
-        columns
-            .map(|column| column.iter().copied().max().unwrap_or(0))
-            .collect()
+    /// Where the values of u go.
+    pub(super) fn values(&self) -> &wgpu::Buffer {
+        &self.values
     }
 
     /// Sums over the tasks of some lines; where they go.
     pub(super) fn runs(
         &self,
-        lanes: usize,
+        shape: RunsShape,
         tasks: usize,
-        buffers: [&wgpu::Buffer; 6],
+        buffers: [&wgpu::Buffer; 7],
         lines: usize,
     ) -> Result<(Work, wgpu::Buffer), DeviceError> {
-        let sums = self.gpu.storage(8 * lines * tasks * (self.whole().power + 1))?;
+        let sums = self.gpu.scratch(8 * lines * tasks * (self.whole().power + 1))?;
         let params = RunsParams {
             stride: self.stride(),
             tasks: tasks as u32,
         };
         let buffers: Vec<&wgpu::Buffer> = buffers.into_iter().chain([&sums]).collect();
-        let groups = [tasks.div_ceil(WORKGROUP / lanes), lines, 1];
-        let work = self.work(WholeShader::Runs { lanes }, &params, &buffers, groups)?;
+        let groups = [tasks.div_ceil(shape.tasks_of_workgroup()), lines, 1];
+        let work = self.work(WholeShader::Runs(shape), &params, &buffers, groups)?;
         Ok((work, sums))
     }
 
     /// Sums for neurons one by one; where they go.
     pub(super) fn neurons(
         &self,
-        (channels, leads): (&wgpu::Buffer, &wgpu::Buffer),
+        (channels, scales): (&wgpu::Buffer, &wgpu::Buffer),
         arguments: &[i64],
         slopes: bool,
-    ) -> Result<(Work, wgpu::Buffer, usize), DeviceError> {
-        let count = arguments.len() / (self.whole().dimension() + 2);
+    ) -> Result<(Vec<Work>, wgpu::Buffer, usize), DeviceError> {
+        let width = self.whole().dimension() + 2;
+        // Neurons that are nowhere active fill up the last workgroup.
+        let at_once = neurons_at_once(self.symbols(), slopes);
+        let count = (arguments.len() / width).next_multiple_of(at_once);
+        let mut arguments = arguments.to_vec();
+        arguments.resize(count * width, 0);
         let per_symbol = if slopes { 2 + self.whole().dimension() } else { 1 };
         let bytes = 8 * count * self.symbols() * per_symbol * self.blocks();
         let sums = self.gpu.storage(bytes)?;
-        let arguments = self.gpu.upload(bytemuck::cast_slice(arguments))?;
+        let arguments = self.gpu.upload(bytemuck::cast_slice(&arguments))?;
         let params = NeuronsParams {
             stride: self.stride(),
+            count: self.whole().count as u32,
             blocks: self.blocks() as u32,
         };
-        let buffers = [&self.coordinates, channels, leads, &arguments, &sums];
-        let shader = WholeShader::Neurons { slopes };
-        let work = self.work(shader, &params, &buffers, [self.blocks(), count, self.symbols()])?;
-        Ok((work, sums, bytes))
+        let buffers = [&self.coordinates, channels, scales, &arguments, &sums];
+        let shaders = WholeShader::neurons(self.whole(), slopes);
+        let work =
+            shaders.map(|shader| self.work(shader, &params, &buffers, [self.blocks(), count / at_once, 1]));
+        let work: Result<Vec<Work>, DeviceError> = work.collect();
+        Ok((work?, sums, bytes))
     }
 
-    /// The parts of Σ w φ, from the jets or from a residual; where they go.
-    pub(super) fn risk(
-        &self,
-        residual: Option<&wgpu::Buffer>,
-        leads: &[u32],
-    ) -> Result<(Work, wgpu::Buffer, usize), DeviceError> {
-        let parts = self.risk_parts();
-        let bytes = 8 * parts * self.blocks();
+    /// The parts of Σ w φ, from the values at hand and how large they are; where they go.
+    pub(super) fn risk(&self, scales: &wgpu::Buffer) -> Result<(Work, wgpu::Buffer, usize), DeviceError> {
+        let bytes = 8 * self.risk_parts() * self.blocks();
         let sums = self.gpu.storage(bytes)?;
-        let leads = self.gpu.upload(bytemuck::cast_slice(leads))?;
         let params = WholeRiskParams {
             stride: self.stride(),
+            count: self.whole().count as u32,
             blocks: self.blocks() as u32,
         };
-        let buffers = [&self.columns, residual.unwrap_or(&self.jets), &leads, &sums];
-        let work = self.work(WholeShader::Risk, &params, &buffers, [self.blocks(), parts, 1])?;
+        let buffers = [&self.columns, &self.values, scales, &sums];
+        let work = self.work(WholeShader::Risk, &params, &buffers, [self.blocks(), 1, 1])?;
         Ok((work, sums, bytes))
     }
 
@@ -268,6 +265,49 @@ impl DeviceTerm {
         match self.whole().term.layout() {
             DensityLayout::Residual { .. } => 1,
             DensityLayout::Energy { .. } => 2 * self.symbols(),
+        }
+    }
+}
+
+/// The numbers of a network as `whole_field.wgsl` reads them.
+struct PackedNetwork {
+    numbers: Vec<i64>,
+    singles: usize,
+    lines: usize,
+    lines_at: usize,
+    pieces_at: usize,
+}
+
+impl PackedNetwork {
+    fn new(term: &WholeTerm, u: &WholeNetwork, shifts: Option<&ChannelShifts>) -> Self {
+        let (dimension, symbols) = (term.dimension(), term.term.symbols.len());
+        let mut numbers = vec![0; 4 * shift_quads(term)];
+        if let Some(shifts) = shifts {
+            let all = shifts.products.iter().chain(&shifts.loads);
+            let pairs = numbers.iter_mut().zip(all);
+            pairs.for_each(|(number, &shift)| *number = i64::from(shift));
+        }
+        for single in u.singles.chunks(dimension + 2 + symbols) {
+            numbers.extend(single);
+            numbers.resize(numbers.len().next_multiple_of(4), 0);
+        }
+        let lines_at = numbers.len();
+        for (row, ends) in u.lines.chunks(dimension + 1).zip(u.starts.windows(2)) {
+            numbers.extend(row);
+            numbers.extend(ends.iter().map(|&end| i64::from(end)));
+        }
+        let pieces_at = numbers.len();
+        let per_piece = term.sizes().iter().sum::<usize>();
+        for (piece, origin) in u.origins.iter().enumerate() {
+            numbers.extend(origin);
+            numbers.extend(&u.coefficients[piece * per_piece..][..per_piece]);
+        }
+        Self {
+            numbers,
+            singles: u.singles.len() / (dimension + 2 + symbols),
+            lines: u.lines.len() / (dimension + 1),
+            lines_at,
+            pieces_at,
         }
     }
 }

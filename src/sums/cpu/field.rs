@@ -130,15 +130,12 @@ impl<'a> Field<'a> for CpuField<'a> {
     }
 
     fn risk(&self) -> Result<f64, SolveError> {
-        self.sums.reduce(
-            || 0.0,
-            |sum, term, tile, scratch| {
-                let jets = self.u.jets_at(term, tile, scratch);
-                *sum += term.risk(tile, &jets, &mut scratch.workspace)?;
-                Ok(())
-            },
-            |total, sum| *total += sum,
-        )
+        let sums = self.sums.sums(1, |sums, term, tile, scratch| {
+            let jets = self.u.jets_at(term, tile, scratch);
+            sums[0] += term.risk(tile, &jets, &mut scratch.workspace)?;
+            Ok(())
+        })?;
+        Ok(sums[0])
     }
 
     fn root(&self) -> Option<Box<dyn CurvatureRoot + 'a>> {

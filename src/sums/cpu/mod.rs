@@ -13,6 +13,7 @@ pub use scan::scan_bytes;
 
 use super::{Field, PointValues, Remainders, Sums, SumsReport};
 use crate::activation::Activation;
+use crate::cluster::Cluster;
 use crate::error::SolveError;
 use crate::expression::Workspace;
 use crate::loss::{Loss, Term, TermTile};
@@ -46,8 +47,15 @@ impl Default for CpuOptions {
 pub struct CpuSums {
     loss: Loss,
     activation: Activation,
-    /// Every tile of the loss.
+    cluster: Cluster,
+    /// The tiles of the loss that are this process's.
     tiles: Vec<TileSpec>,
+    /// Which of them each run has.
+    runs: Vec<Range<usize>>,
+    /// How many runs all processes have together.
+    all_runs: usize,
+    /// How many [values](PointValues) a function has, and how many of them come before those here.
+    values: (usize, usize),
     /// The tiles' points and coefficients, where they are kept.
     kept: Option<Vec<TermTile>>,
 }
@@ -59,7 +67,7 @@ pub(super) type Channels = Vec<Vec<f64>>;
 struct TileSpec {
     term: usize,
     range: Range<usize>,
-    /// Where its numbers are among the [values](PointValues) of a function.
+    /// Where its numbers are among the [values](PointValues) of a function that are held here.
     values: Range<usize>,
 }
 
@@ -81,31 +89,48 @@ struct Scratch {
 impl CpuSums {
     /// The sums of `loss` for a dictionary with this activation.
     pub fn new(loss: Loss, activation: Activation, options: CpuOptions) -> Result<Self, SolveError> {
-        let mut tiles = Vec::new();
-        let mut values = 0;
-        for (index, term) in loss.terms.iter().enumerate() {
-            for range in term.points.tiles() {
-                let width = range.len() * term.embedding_width();
-                tiles.push(TileSpec {
-                    term: index,
-                    range,
-                    values: values..values + width,
-                });
-                values += width;
-            }
+        Self::shared(loss, activation, options, Cluster::alone())
+    }
+
+    /// The same, shared with other processes.
+    pub fn shared(
+        loss: Loss,
+        activation: Activation,
+        options: CpuOptions,
+        cluster: Cluster,
+    ) -> Result<Self, SolveError> {
+        let (mut tiles, all) = tiles_of(&loss);
+        let all_runs = scan::runs_of(tiles.len());
+        let runs = &all_runs[cluster.share(all_runs.len())];
+        let own = match (runs.first(), runs.last()) {
+            (Some(first), Some(last)) => first.start..last.end,
+            _ => 0..0,
+        };
+        let runs = runs.iter().map(|run| run.start - own.start..run.end - own.start);
+        let runs: Vec<Range<usize>> = runs.collect();
+        tiles = tiles.drain(own).collect();
+        let before = tiles.first().map_or(0, |tile| tile.values.start);
+        for tile in &mut tiles {
+            tile.values = tile.values.start - before..tile.values.end - before;
         }
         let kept = match loss.bytes() <= options.cache_bytes {
-            true => Some(in_parallel(&tiles, |workspace: &mut Workspace, spec| {
-                let mut tile = TermTile::default();
-                loss.terms[spec.term].fill(spec.range.clone(), workspace, &mut tile)?;
-                Ok::<_, SolveError>(tile)
-            })?),
+            true => Some(
+                cluster.agree(in_parallel(&tiles, |workspace: &mut Workspace, spec| {
+                    let mut tile = TermTile::default();
+                    loss.terms[spec.term].fill(spec.range.clone(), workspace, &mut tile)?;
+                    Ok::<_, SolveError>(tile)
+                }))?,
+            ),
             false => None,
         };
         Ok(Self {
             loss,
             activation,
+            cluster,
             tiles,
+            runs,
+            all_runs: all_runs.len(),
+            values: (all, before),
             kept,
         })
     }
@@ -160,39 +185,63 @@ impl CpuSums {
         Ok(())
     }
 
-    /// Visits every tile in runs and folds the results in order.
-    fn reduce<T: Send>(
+    /// Visits the tiles of every run that is this process's; what comes of each run.
+    fn of_runs<T: Send>(
         &self,
         new: impl Fn() -> T + Sync + Send,
         visit: impl Fn(&mut T, &Term, &TermTile, &mut Scratch) -> Result<(), SolveError> + Sync + Send,
-        merge: impl Fn(&mut T, T),
-    ) -> Result<T, SolveError> {
-        let sums = self.work(scan::runs_of(self.tiles.len()), |scratch, run| {
+    ) -> Result<Vec<T>, SolveError> {
+        self.work(self.runs.clone(), |scratch, run| {
             let mut sum = new();
             self.visit(run, scratch, |term, tile, scratch| {
                 visit(&mut sum, term, tile, scratch)
             })?;
             Ok(sum)
-        })?;
-        let mut total = new();
-        sums.into_iter().for_each(|sum| merge(&mut total, sum));
-        Ok(total)
+        })
     }
 
-    /// Computes columns at every tile and gathers them.
+    /// `length` sums over all points.
+    fn sums(
+        &self,
+        length: usize,
+        visit: impl Fn(&mut [f64], &Term, &TermTile, &mut Scratch) -> Result<(), SolveError> + Sync + Send,
+    ) -> Result<Vec<f64>, SolveError> {
+        let runs = self.of_runs(
+            || vec![0.0; length],
+            |sums: &mut Vec<f64>, term, tile, scratch| visit(sums, term, tile, scratch),
+        );
+        self.cluster.fold(self.all_runs, length, runs)
+    }
+
+    /// Computes columns at every tile that is this process's and gathers them.
     fn at_every_tile(
         &self,
         columns: impl Fn(&Term, &TermTile, &mut Scratch) -> Result<Channels, SolveError> + Sync + Send,
     ) -> Result<Vec<Channels>, SolveError> {
-        self.reduce(
-            Vec::new,
-            |all: &mut Vec<Channels>, term, tile, scratch| {
-                all.push(columns(term, tile, scratch)?);
-                Ok(())
-            },
-            |total, part| total.extend(part),
-        )
+        let runs = self.of_runs(Vec::new, |all: &mut Vec<Channels>, term, tile, scratch| {
+            all.push(columns(term, tile, scratch)?);
+            Ok(())
+        });
+        Ok(self.cluster.agree(runs)?.into_iter().flatten().collect())
     }
+}
+
+/// All tiles of a loss, and how many values a function has there.
+fn tiles_of(loss: &Loss) -> (Vec<TileSpec>, usize) {
+    let mut tiles = Vec::new();
+    let mut values = 0;
+    for (index, term) in loss.terms.iter().enumerate() {
+        for range in term.points.tiles() {
+            let width = range.len() * term.embedding_width();
+            tiles.push(TileSpec {
+                term: index,
+                range,
+                values: values..values + width,
+            });
+            values += width;
+        }
+    }
+    (tiles, values)
 }
 
 impl Sums for CpuSums {

@@ -177,20 +177,17 @@ impl CpuSums {
     /// Σ w π_g π_j for each profile, each g of the list and each chosen neuron j, then g itself.
     fn products(&self, layout: &Layout, chosen: &[Neuron], list: &[Neuron]) -> Result<Vec<f64>, SolveError> {
         let per_neuron = chosen.len() + 1;
-        self.reduce(
-            || vec![0.0; layout.profiles.len() * list.len() * per_neuron],
-            |sums: &mut Vec<f64>, term, tile, scratch| {
-                let places = layout.at(scratch.term);
-                if places.is_empty() {
-                    return Ok(());
-                }
-                let first = layout.of_term[scratch.term].start * list.len() * per_neuron;
-                let sums = &mut sums[first..][..places.len() * list.len() * per_neuron];
-                self.add_products((term, tile), places, (chosen, list), sums);
-                Ok(())
-            },
-            |total, sums| add_all(total, sums),
-        )
+        let length = layout.profiles.len() * list.len() * per_neuron;
+        self.sums(length, |sums, term, tile, scratch| {
+            let places = layout.at(scratch.term);
+            if places.is_empty() {
+                return Ok(());
+            }
+            let first = layout.of_term[scratch.term].start * list.len() * per_neuron;
+            let sums = &mut sums[first..][..places.len() * list.len() * per_neuron];
+            self.add_products((term, tile), places, (chosen, list), sums);
+            Ok(())
+        })
     }
 
     fn add_products(
@@ -249,35 +246,32 @@ impl CpuSums {
         coefficients: &[Vec<f64>],
     ) -> Result<Vec<LocalScore>, SolveError> {
         let dimension = list.first().map_or(0, |g| g.omega.len());
-        let sums = self.reduce(
-            || {
-                let sums = layout
-                    .profiles
-                    .iter()
-                    .map(|place| vec![0.0; list.len() * place.width]);
-                sums.collect::<Vec<Vec<f64>>>()
-            },
-            |sums: &mut Vec<Vec<f64>>, term, tile, scratch| {
-                let places = layout.at(scratch.term);
-                if !places.is_empty() {
-                    let sums = &mut sums[layout.of_term[scratch.term].clone()];
-                    self.add_slopes(
-                        (term, tile),
-                        places,
-                        (chosen, list),
-                        (coefficients, sums),
-                        scratch,
-                    );
-                }
-                Ok(())
-            },
-            |total, sums| {
-                total
-                    .iter_mut()
-                    .zip(sums)
-                    .for_each(|(total, sums)| add_all(total, sums))
-            },
-        )?;
+        let widths: Vec<usize> = layout
+            .profiles
+            .iter()
+            .map(|place| list.len() * place.width)
+            .collect();
+        let sums = self.sums(widths.iter().sum(), |sums, term, tile, scratch| {
+            let places = layout.at(scratch.term);
+            if !places.is_empty() {
+                let sums = &mut split(sums, &widths)[layout.of_term[scratch.term].clone()];
+                self.add_slopes(
+                    (term, tile),
+                    places,
+                    (chosen, list),
+                    (coefficients, sums),
+                    scratch,
+                );
+            }
+            Ok(())
+        })?;
+        let mut rest = sums.as_slice();
+        let sums = widths.iter().map(|&width| {
+            let (own, others) = rest.split_at(width);
+            rest = others;
+            own
+        });
+        let sums: Vec<&[f64]> = sums.collect();
         let mut scores = vec![LocalScore::zero(dimension); list.len()];
         for (place, sums) in layout.profiles.iter().zip(&sums) {
             for ((score, g), sums) in scores.iter_mut().zip(list).zip(sums.chunks(place.width)) {
@@ -292,7 +286,7 @@ impl CpuSums {
         (term, tile): (&Term, &TermTile),
         places: &[Place],
         (chosen, list): (&[Neuron], &[Neuron]),
-        (coefficients, sums): (&[Vec<f64>], &mut [Vec<f64>]),
+        (coefficients, sums): (&[Vec<f64>], &mut [&mut [f64]]),
         scratch: &mut Scratch,
     ) {
         let count = tile.tile.len();
@@ -343,6 +337,13 @@ impl CpuSums {
     }
 }
 
-fn add_all(total: &mut [f64], sums: Vec<f64>) {
-    total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+/// Parts of these lengths.
+fn split<'s>(mut sums: &'s mut [f64], lengths: &[usize]) -> Vec<&'s mut [f64]> {
+    let mut parts = Vec::with_capacity(lengths.len());
+    for &length in lengths {
+        let (part, rest) = sums.split_at_mut(length);
+        parts.push(part);
+        sums = rest;
+    }
+    parts
 }

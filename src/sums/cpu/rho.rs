@@ -85,7 +85,7 @@ impl<'a> CpuRho<'a> {
         Ok(())
     }
 
-    /// The channels of each term, where the points are kept.
+    /// The channels of each term at this process's points, where the points are kept.
     pub(crate) fn columns(&self) -> Result<Option<Vec<Channels>>, SolveError> {
         self.keep()?;
         let Some(kept) = self.channels.get() else {
@@ -173,33 +173,27 @@ impl Slopes for CpuRho<'_> {
         }
         let terms = &self.sums.loss.terms;
         let width = |term: &Term| local_width(&term.symbols, d);
-        // Per term: the sums of every neuron and symbol.
-        let sums = self.sums.reduce(
-            || {
-                let sums = terms.iter().map(|term| vec![0.0; neurons.len() * width(term)]);
-                sums.collect::<Vec<Vec<f64>>>()
-            },
-            |sums, term, tile, scratch| {
-                let rho = self.at(term, tile, scratch)?;
-                if rho.is_empty() {
-                    return Ok(());
-                }
-                let places = sums[scratch.term].chunks_mut(width(term));
-                for (neuron, sums) in neurons.iter().zip(places) {
-                    let of = (activation, neuron);
-                    add_local_sums(of, &term.symbols, &tile.tile, &rho, &mut scratch.t, sums);
-                }
-                Ok(())
-            },
-            |total: &mut Vec<Vec<f64>>, sums| {
-                for (total, sums) in total.iter_mut().zip(sums) {
-                    total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
-                }
-            },
-        )?;
+        // The sums of every term, neuron and symbol.
+        let mut starts = vec![0];
+        for term in terms {
+            starts.push(starts[starts.len() - 1] + neurons.len() * width(term));
+        }
+        let sums = self.sums.sums(starts[terms.len()], |sums, term, tile, scratch| {
+            let rho = self.at(term, tile, scratch)?;
+            if rho.is_empty() {
+                return Ok(());
+            }
+            let places = sums[starts[scratch.term]..].chunks_mut(width(term));
+            for (neuron, sums) in neurons.iter().zip(places) {
+                let of = (activation, neuron);
+                add_local_sums(of, &term.symbols, &tile.tile, &rho, &mut scratch.t, sums);
+            }
+            Ok(())
+        })?;
         let mut scores = vec![LocalScore::zero(d); neurons.len()];
-        for (term, sums) in terms.iter().zip(&sums) {
-            for ((score, neuron), sums) in scores.iter_mut().zip(neurons).zip(sums.chunks(width(term))) {
+        for (term, &start) in terms.iter().zip(&starts) {
+            let sums = sums[start..].chunks(width(term));
+            for ((score, neuron), sums) in scores.iter_mut().zip(neurons).zip(sums) {
                 score.add(&term.symbols, neuron, sums);
             }
         }

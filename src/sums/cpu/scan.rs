@@ -30,7 +30,7 @@ pub fn scan_bytes(loss: &Loss, streamed: bool, plan: &Plan, times: f64) -> usize
         .map(|term| term.points.len().div_ceil(TILE))
         .sum();
     // The last one is where all are added up.
-    ((runs_of(tiles).len() * windows() + 1) as f64 * held) as usize
+    ((runs_of(tiles).len() * windows(RUNS) + 1) as f64 * held) as usize
 }
 
 /// The tiles of each run.
@@ -43,8 +43,8 @@ pub(super) fn runs_of(tiles: usize) -> Vec<Range<usize>> {
 }
 
 /// With more threads than runs several groups are at work at once.
-fn windows() -> usize {
-    rayon::current_num_threads().div_ceil(RUNS)
+fn windows(runs: usize) -> usize {
+    rayon::current_num_threads().div_ceil(runs.max(1))
 }
 
 /// Numbers at the points of a tile, column by column; none where they vanish.
@@ -88,28 +88,62 @@ impl<'a> LineScan<'a> {
 
     /// The scores, of the neurons' derivative of this order along their line.
     pub(super) fn scores(&self, derivative: usize, columns: &ColumnsAt) -> Result<Vec<f64>, SolveError> {
-        let runs = runs_of(self.sums.tiles.len());
+        let sums = self.sums;
+        let at_once = match sums.cluster.is_alone() {
+            true => windows(RUNS),
+            false => windows(sums.runs.len()),
+        };
         let mut scores = vec![0.0; self.plan.count()];
-        for window in Self::groups(self.sums, self.plan).chunks(windows()) {
+        for window in Self::groups(sums, self.plan).chunks(at_once) {
             let pieces: Vec<(Range<usize>, Range<usize>)> = window
                 .iter()
-                .flat_map(|group| runs.iter().map(|run| (group.clone(), run.clone())))
+                .flat_map(|group| sums.runs.iter().map(|run| (group.clone(), run.clone())))
                 .collect();
-            let sums = self.sums.work(pieces, |scratch, (group, run)| {
+            let done = sums.work(pieces, |scratch, (group, run)| {
                 self.line_sums(derivative, columns, group, run, scratch)
-            })?;
-            for (group, sums) in window.iter().zip(sums.chunks(runs.len().max(1))) {
-                let mut total = self.plan.sums(group.clone());
-                for sums in sums {
-                    total
-                        .iter_mut()
-                        .zip(sums)
-                        .for_each(|(total, sum)| total.merge(sum));
-                }
+            });
+            let mut done = done.map(Vec::into_iter);
+            for group in window {
+                let of_group = match &mut done {
+                    Ok(done) => Ok(done.by_ref().take(sums.runs.len()).collect()),
+                    Err(error) => Err(error.clone()),
+                };
+                let total = self.folded(group.clone(), of_group)?;
                 self.plan.put_scores(group.clone(), &total, &mut scores);
             }
         }
         Ok(scores)
+    }
+
+    /// The sums of a group of lines over all runs, from those over this process's.
+    fn folded(
+        &self,
+        group: Range<usize>,
+        runs: Result<Vec<Vec<LineSum>>, SolveError>,
+    ) -> Result<Vec<LineSum>, SolveError> {
+        let mut total = self.plan.sums(group);
+        let sums = self.sums;
+        if sums.cluster.is_alone() {
+            for run in runs? {
+                total
+                    .iter_mut()
+                    .zip(&run)
+                    .for_each(|(total, sum)| total.merge(sum));
+            }
+            return Ok(total);
+        }
+        let length = total.iter().map(|sum| sum.numbers().len()).sum();
+        let flat =
+            |run: Vec<LineSum>| -> Vec<f64> { run.iter().flat_map(LineSum::numbers).copied().collect() };
+        let runs = runs.map(|runs| runs.into_iter().map(flat).collect());
+        let all = sums.cluster.fold(sums.all_runs, length, runs)?;
+        let mut rest = all.as_slice();
+        for sum in &mut total {
+            let (own, others) = rest.split_at(sum.numbers().len());
+            sum.numbers_mut().copy_from_slice(own);
+            rest = others;
+        }
+        Ok(total)
     }
 
     /// The sums of a group of lines over one run of points.

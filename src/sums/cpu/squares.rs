@@ -9,13 +9,14 @@ use crate::error::SolveError;
 use crate::loss::{Term, TermTile};
 use crate::network::Neuron;
 use crate::ridge::{Plan, blocks, direct, project};
-use crate::sums::CurvatureRoot;
 use crate::symbol::Symbol;
 use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// So many neurons without a sweep at once: every run of points holds a sum for each.
 const NEURONS_AT_ONCE: usize = 1 << 16;
+/// So many at once where their values at the points are needed.
+const VALUES_AT_ONCE: usize = 64;
 
 impl CpuSums {
     /// ⟨∇²L(u) g, g⟩ for each candidate.
@@ -63,15 +64,18 @@ impl CpuSums {
 
     /// The same from the values at the points, where these come in pairs: the square of a jump is no sum over points.
     fn squares_by_values(&self, along: Candidates) -> Result<Vec<f64>, SolveError> {
-        let square = |index: usize| {
-            let neuron = match along {
-                Candidates::Grid(grid) => grid.neuron(index),
-                Candidates::List(list) => list[index].clone(),
-            };
-            let values = self.of(&neuron)?;
-            Ok(self.square(&values))
+        let neuron = |index: usize| match along {
+            Candidates::Grid(grid) => grid.neuron(index),
+            Candidates::List(list) => list[index].clone(),
         };
-        (0..along.len()).into_par_iter().map(square).collect()
+        let mut squares = Vec::with_capacity(along.len());
+        for start in (0..along.len()).step_by(VALUES_AT_ONCE) {
+            let some = (start..(start + VALUES_AT_ONCE).min(along.len())).into_par_iter();
+            let values = some.map(|index| self.own_values_of(&neuron(index), None));
+            let values = values.collect::<Result<Vec<_>, _>>();
+            squares.extend(self.squares_of_values(&self.cluster.agree(values)?));
+        }
+        Ok(squares)
     }
 
     /// The same for activations without a sweep, for a part of the candidates at a time.
@@ -89,18 +93,14 @@ impl CpuSums {
     }
 
     fn squares_of(&self, u: Option<&AtPoints>, neurons: &[Neuron]) -> Result<Vec<f64>, SolveError> {
-        self.reduce(
-            || vec![0.0; neurons.len()],
-            |sums: &mut Vec<f64>, term, tile, scratch| {
-                let u = u.map(|u| u.values_at(term, tile, scratch));
-                let columns = term.curvature_columns(tile, u.as_deref(), &mut scratch.workspace)?;
-                for (sum, neuron) in sums.iter_mut().zip(neurons) {
-                    *sum += self.square_at_tile(neuron, term, tile, &columns, &mut scratch.t);
-                }
-                Ok(())
-            },
-            |total, sums| total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum),
-        )
+        self.sums(neurons.len(), |sums, term, tile, scratch| {
+            let u = u.map(|u| u.values_at(term, tile, scratch));
+            let columns = term.curvature_columns(tile, u.as_deref(), &mut scratch.workspace)?;
+            for (sum, neuron) in sums.iter_mut().zip(neurons) {
+                *sum += self.square_at_tile(neuron, term, tile, &columns, &mut scratch.t);
+            }
+            Ok(())
+        })
     }
 
     /// One neuron's part at a tile.

@@ -1,7 +1,6 @@
 //! Moment tables on disk, so that a pass over many points can be taken up in its middle.
 
 use super::MomentTables;
-use super::tables::PairTable;
 use crate::atomic_file::AtomicFile;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -27,10 +26,10 @@ impl TableStore {
         let mut file = AtomicFile::create(&self.path)?;
         writeln!(file, "{MAGIC}\n{}\n{done}", self.run)?;
         let mut check = Check::default();
-        tables.each_column(&mut |column| {
+        for column in tables.columns() {
             check.add(column);
-            file.write_all(bytemuck::cast_slice(column))
-        })?;
+            file.write_all(bytemuck::cast_slice(column))?;
+        }
         file.write_all(&check.0.to_le_bytes())?;
         file.commit()
     }
@@ -43,11 +42,7 @@ impl TableStore {
         match read_columns(&mut reader, tables) {
             Ok(true) => Some(done),
             _ => {
-                // Clearing cannot fail.
-                let _ = tables.each_column(&mut |column| {
-                    column.fill(0.0);
-                    Ok(())
-                });
+                tables.clear();
                 None
             }
         }
@@ -82,11 +77,10 @@ fn read_header(reader: &mut impl Read, run: &str) -> Option<usize> {
 /// Whether the columns are there, whole and undamaged.
 fn read_columns(reader: &mut impl Read, tables: &mut MomentTables) -> io::Result<bool> {
     let mut check = Check::default();
-    tables.each_column(&mut |column| {
+    for column in tables.columns() {
         reader.read_exact(bytemuck::cast_slice_mut(column))?;
         check.add(column);
-        Ok(())
-    })?;
+    }
     let mut expected = [0; 8];
     reader.read_exact(&mut expected)?;
     Ok(check.0 == u64::from_le_bytes(expected))
@@ -101,23 +95,5 @@ impl Check {
         for value in column {
             self.0 = (self.0.rotate_left(5) ^ value.to_bits()).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         }
-    }
-}
-
-impl MomentTables {
-    /// Visits all numbers, always in the same order.
-    fn each_column(&mut self, visit: &mut dyn FnMut(&mut [f64]) -> io::Result<()>) -> io::Result<()> {
-        for table in &mut self.pairs {
-            if let PairTable::Double(sums) = table {
-                visit(sums)?;
-            }
-        }
-        let lists = [
-            &mut self.values,
-            &mut self.slopes,
-            &mut self.loads,
-            &mut self.slope_loads,
-        ];
-        lists.into_iter().flatten().try_for_each(|column| visit(column))
     }
 }

@@ -7,6 +7,7 @@
 
 mod block;
 mod file;
+mod pass;
 mod stack;
 #[allow(clippy::module_inception)]
 mod tables;

@@ -4,19 +4,17 @@ use super::block::{
     Block, PLACES, Pair, add_axis, add_pair_1, add_pair_2, add_pair_3, add_pair_any, row_width,
 };
 use super::file::TableStore;
+use super::pass::{POINTS_PER_GROUP, Pass, PassObserver, groups};
 use crate::candidates::AxisBins;
+use crate::cluster::Cluster;
 use crate::error::SolveError;
 use crate::loss::{DensityLayout, Term};
 use crate::points::TILE;
 use rayon::prelude::*;
-use std::ops::ControlFlow;
 
 /// Points per block of the pass. All tables together are far larger than any cache and go through it
 /// once per block; sorted by bin, thousands of points share a row of a table while it is there.
-const PASS_BLOCK: usize = 64 * TILE;
-
-/// The sums of a pass are saved at most this many times on the way.
-const MAX_SAVINGS: usize = 8;
+pub(super) const PASS_BLOCK: usize = 64 * TILE;
 
 /// Sums of a term −l·j + ½ Σ a_c j_c² over the points, from which every product of neurons with knots
 /// on the bins' edges follows exactly.
@@ -59,12 +57,26 @@ pub trait PairSums {
 }
 
 /// How the pass over the points is made.
-#[derive(Default)]
 pub struct PassOptions<'a> {
     /// On which device, if not on the CPU.
     pub device: Option<Box<dyn PairSums>>,
-    /// Where the sums are kept on the way, to be taken up from there.
+    /// Where the sums are kept on the way, to be taken up from there; not where several processes share the pass.
     pub store: Option<&'a TableStore>,
+    /// The processes that share the pass.
+    pub cluster: Cluster,
+    /// Points of a group, at least: the sums of groups are added in order.
+    pub points_per_group: usize,
+}
+
+impl Default for PassOptions<'_> {
+    fn default() -> Self {
+        Self {
+            device: None,
+            store: None,
+            cluster: Cluster::alone(),
+            points_per_group: POINTS_PER_GROUP,
+        }
+    }
 }
 
 /// The sums of a pair of axes.
@@ -78,8 +90,8 @@ pub enum PairTable {
 
 /// Which columns of a term mean what.
 #[derive(Debug, Clone)]
-struct Roles {
-    value: usize,
+pub(super) struct Roles {
+    pub(super) value: usize,
     load: Option<usize>,
     /// Per axis: the columns of aᵢ and lᵢ.
     slopes: Vec<(Option<usize>, Option<usize>)>,
@@ -113,8 +125,16 @@ impl MomentTables {
         (double, single)
     }
 
-    /// The memory of a block of a pass over a term's points, in bytes.
-    pub fn pass_bytes(term: &Term) -> usize {
+    /// The memory that a pass over a term's points needs beside its tables, in bytes: a block, and the sums of a group.
+    pub fn pass_bytes(term: &Term, power: usize, axes: &[AxisBins]) -> usize {
+        let group = match groups(term.points.len(), POINTS_PER_GROUP).len() {
+            1 => 0,
+            _ => Self::bytes(power, axes),
+        };
+        group.saturating_add(Self::block_bytes(term))
+    }
+
+    fn block_bytes(term: &Term) -> usize {
         let (d, columns) = (term.points.dimension(), term.layout().columns());
         let sorted = size_of::<(u32, u32, f64)>() * (d - 1);
         PASS_BLOCK.min(term.points.len()) * (size_of::<u32>() * d + 8 * columns + sorted)
@@ -131,60 +151,29 @@ impl MomentTables {
         power: usize,
         axes: Vec<AxisBins>,
         options: PassOptions,
-        observer: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+        observer: &mut PassObserver,
     ) -> Result<Self, SolveError> {
         let Some(roles) = roles(term) else {
             return Err(SolveError::Unsupported("moment tables for this equation"));
         };
-        let mut tables = Self::empty(power, axes);
-        let mut device = options.device;
-        let count = term.points.len();
-        let mut done = options
-            .store
-            .and_then(|store| store.load(&mut tables))
-            .unwrap_or(0);
-        let mut saved = done;
-        let length = match &device {
-            Some(device) => device.block_length().min(PASS_BLOCK),
-            None => PASS_BLOCK,
+        let empty = Self::empty(power, axes);
+        let mut pass = Pass {
+            term,
+            roles,
+            block: Block::default(),
+            device: options.device,
         };
-        let mut block = Block::default();
-        while done < count {
-            let range = done..(done + length).min(count);
-            done = range.end;
-            block.fill(term, range, &tables.axes)?;
-            block.sort(&tables.axes, roles.value);
-            match &mut device {
-                Some(device) => device.add(&block, &block.columns[roles.value], &mut tables.pairs)?,
-                None => tables.add_pairs(&block),
-            }
-            tables.add_axes(&block, &roles);
-            let interrupted = observer(done, count).is_break();
-            if let Some(store) = options.store
-                && (interrupted || done - saved >= store.every.max(count / MAX_SAVINGS))
-            {
-                if let Some(device) = &mut device {
-                    device.drain(&mut tables.pairs)?;
-                }
-                store
-                    .save(&mut tables, done)
-                    .map_err(|error| SolveError::Tables(error.to_string()))?;
-                saved = done;
-            }
-            if interrupted {
-                return Err(SolveError::Interrupted);
-            }
+        match groups(term.points.len(), options.points_per_group).as_slice() {
+            [] | [_] => pass.whole(empty, options.store, observer),
+            // Sums of whole numbers are the same in every order.
+            _ if pass.device.is_some() => pass.whole(empty, options.store, observer),
+            many if options.cluster.is_alone() => pass.by_groups(empty, many, options.store, observer),
+            many => pass.shared(empty, many, &options.cluster, observer),
         }
-        if let Some(device) = &mut device {
-            device.drain(&mut tables.pairs)?;
-            tables.adapter = device.adapter();
-            tables.whole = true;
-        }
-        Ok(tables)
     }
 
     /// Tables of no points.
-    fn empty(power: usize, axes: Vec<AxisBins>) -> Self {
+    pub(super) fn empty(power: usize, axes: Vec<AxisBins>) -> Self {
         let sizes = |width: usize| {
             axes.iter()
                 .map(|axis| vec![0.0; axis.count * width])
@@ -209,8 +198,35 @@ impl MomentTables {
         }
     }
 
+    /// All numbers, always in the same order; those in single precision are done with.
+    pub(super) fn columns(&mut self) -> Vec<&mut [f64]> {
+        let pairs = self.pairs.iter_mut().filter_map(|table| match table {
+            PairTable::Double(sums) => Some(sums.as_mut_slice()),
+            PairTable::Single(_) => None,
+        });
+        let lists = [
+            &mut self.values,
+            &mut self.slopes,
+            &mut self.loads,
+            &mut self.slope_loads,
+        ];
+        let lists = lists.into_iter().flatten().map(Vec::as_mut_slice);
+        pairs.chain(lists).collect()
+    }
+
+    /// Back to no points.
+    pub(super) fn clear(&mut self) {
+        self.columns().into_par_iter().for_each(|column| column.fill(0.0));
+    }
+
+    /// Adds the sums of other points.
+    pub(super) fn add(&mut self, other: &mut Self) {
+        let both = self.columns().into_par_iter().zip(other.columns());
+        both.for_each(|(sums, more)| sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += *more));
+    }
+
     /// The sums over pairs of bins.
-    fn add_pairs(&mut self, block: &Block) {
+    pub(super) fn add_pairs(&mut self, block: &Block) {
         let (d, power) = (self.axes.len(), self.power);
         let axes = &self.axes;
         let mut rest = self.pairs.as_mut_slice();
@@ -243,7 +259,7 @@ impl MomentTables {
     }
 
     /// The sums over the bins of each axis.
-    fn add_axes(&mut self, block: &Block, roles: &Roles) {
+    pub(super) fn add_axes(&mut self, block: &Block, roles: &Roles) {
         let (axes, power) = (&self.axes, self.power);
         let per_axis = self
             .values

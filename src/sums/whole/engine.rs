@@ -1,6 +1,6 @@
 //! What adds up whole numbers over the points: the reference on the CPU, or a device.
 
-use super::fixed::{NOTHING, column, lead};
+use super::fixed::{NOTHING, ONE_BITS, column, distance, lead, power_of_two};
 use super::runs::{LineSums, Runs, unique};
 use super::term::{ChannelShifts, WholeTerm};
 use crate::error::SolveError;
@@ -11,20 +11,18 @@ use crate::network::Network;
 /// All implementors give the same numbers, to the bit: what is added up is whole numbers, and what is rounded on the
 /// way is rounded alike. Everything that is not whole is done once, by [`WholeSums`](super::WholeSums).
 pub trait Engine {
-    /// The exponents of a functional's channels, per term and symbol.
-    fn exponents(&self, rho: &Functional) -> Result<Vec<Vec<i32>>, SolveError>;
-
-    /// For some lines, per term: the sums of their bins. `factors` are Σ_c's weights, see [`LineFactors`].
+    /// For some lines, per term: the sums of their bins, with channels multiplied by `values`.
     fn line_sums(
         &self,
         rho: &Functional,
         runs: &Runs,
         which: &[usize],
-        factors: &[LineFactors],
+        values: &[LineValues],
     ) -> Result<Vec<Vec<LineSums>>, SolveError>;
 
-    /// For neurons one by one, per term: for each neuron and symbol the [sums](NeuronList::sums).
-    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<Vec<i128>>, SolveError>;
+    /// For neurons one by one, per term: the exponents of the functional's channels, and for each neuron and symbol the
+    /// [sums](NeuronList::sums).
+    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<NeuronSums>, SolveError>;
 
     /// Σ w φ at a network, per term: sums with what they are to be multiplied by.
     fn risk_sums(&self, u: &Network) -> Result<Vec<(f64, i128)>, SolveError>;
@@ -65,17 +63,66 @@ pub enum Source {
     Columns(Vec<Vec<Vec<f64>>>),
 }
 
-/// By what the channels are multiplied along some lines of a term, so that they can be added.
-pub struct LineFactors {
-    /// Per line and symbol: p_c(ω) k!/(k−m)! Lᵏ⁻ᵐ, L the length in which distances are measured, as a fraction of the
-    /// line's unit. The magnitudes of a line add up to at most 2^−k: a term is a polynomial Σ_m q_m (δ + s)^(k−m) in s,
-    /// and the binomial coefficients of a power add up to at most 2^k, so that its coefficients are at most one.
-    pub factors: Vec<i64>,
+/// Exponents of channels, and sums per neuron and symbol.
+pub type NeuronSums = (Vec<i32>, Vec<i128>);
+
+/// By what the channels are multiplied along some lines of a term, so that they can be added. How large the channels
+/// are is left open: a device makes them, and adds them up before the host is told.
+pub struct LineValues {
+    /// Per line and symbol: p_c(ω) k!/(k−m)! Lᵏ⁻ᵐ, L the length in which distances are measured, …
+    pub mantissas: Vec<i64>,
+    /// … as a part of two to this.
+    pub powers: Vec<i32>,
     /// Per line: L is so many times doubled the width of a bin, and at least the largest distance between a point and
     /// a knot. Measured in bins, distances of thousands to the power k would magnify the rounding of the sums.
     pub doublings: Vec<u32>,
-    /// What one stands for in the sums of each line.
-    pub units: Vec<f64>,
+}
+
+impl LineValues {
+    /// So many bits above the largest product of value and channel lies what one stands for. The magnitudes of a line's
+    /// factors then add up to at most 2^−k: a term is a polynomial Σ_m q_m (δ + s)^(k−m) in s, and the binomial
+    /// coefficients of a power add up to at most 2^k, so that its coefficients are at most one.
+    pub fn room(term: &WholeTerm) -> i32 {
+        (term.term.symbols.len().next_power_of_two().ilog2() as usize + term.power) as i32
+    }
+
+    /// How many values a line has.
+    pub fn symbols(&self) -> usize {
+        self.powers.len() / self.doublings.len().max(1)
+    }
+
+    /// The exponents of the products of a line's values with channels of these exponents.
+    fn scales<'a>(&'a self, line: usize, exponents: &'a [i32]) -> impl Iterator<Item = i32> + 'a {
+        let powers = &self.powers[line * exponents.len()..];
+        let pairs = exponents.iter().zip(powers);
+        pairs.map(|(&e, &power)| match e > NOTHING && power > NOTHING {
+            true => power + e,
+            false => NOTHING,
+        })
+    }
+
+    /// The exponent of a line's unit.
+    fn unit_exponent(&self, term: &WholeTerm, line: usize, exponents: &[i32]) -> i32 {
+        self.scales(line, exponents).fold(NOTHING, i32::max) + Self::room(term)
+    }
+
+    /// What one stands for in the sums of a line.
+    pub fn unit(&self, term: &WholeTerm, line: usize, exponents: &[i32]) -> f64 {
+        power_of_two(self.unit_exponent(term, line, exponents) + SUM_BITS as i32 - ONE_BITS as i32)
+    }
+
+    /// The factors of a line's channels, as parts of its unit.
+    pub fn factors(&self, term: &WholeTerm, line: usize, exponents: &[i32]) -> Vec<i64> {
+        let unit = self.unit_exponent(term, line, exponents);
+        let mantissas = &self.mantissas[line * exponents.len()..];
+        let scales = self.scales(line, exponents).zip(mantissas);
+        scales
+            .map(|(scale, &mantissa)| match scale > NOTHING {
+                true => mantissa >> distance(scale, unit),
+                false => 0,
+            })
+            .collect()
+    }
 }
 
 /// Neurons to be summed one by one at a term's points.

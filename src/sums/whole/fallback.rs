@@ -1,6 +1,6 @@
 //! A device, and the CPU when it is lost.
 
-use super::engine::{Engine, EngineReport, Functional, LineFactors, NeuronList};
+use super::engine::{Engine, EngineReport, Functional, LineValues, NeuronList, NeuronSums};
 use super::reference::Reference;
 use super::runs::{LineSums, Runs};
 use super::term::WholeTerm;
@@ -44,21 +44,17 @@ impl Fallback {
 }
 
 impl Engine for Fallback {
-    fn exponents(&self, rho: &Functional) -> Result<Vec<Vec<i32>>, SolveError> {
-        self.ask(|engine| engine.exponents(rho))
-    }
-
     fn line_sums(
         &self,
         rho: &Functional,
         runs: &Runs,
         which: &[usize],
-        factors: &[LineFactors],
+        values: &[LineValues],
     ) -> Result<Vec<Vec<LineSums>>, SolveError> {
-        self.ask(|engine| engine.line_sums(rho, runs, which, factors))
+        self.ask(|engine| engine.line_sums(rho, runs, which, values))
     }
 
-    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<Vec<i128>>, SolveError> {
+    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<NeuronSums>, SolveError> {
         self.ask(|engine| engine.neuron_sums(rho, lists))
     }
 

@@ -12,7 +12,7 @@ mod rho;
 mod runs;
 mod term;
 
-pub use engine::{Engine, EngineReport, Functional, LineFactors, NeuronList, SUM_BITS, Source};
+pub use engine::{Engine, EngineReport, Functional, LineValues, NeuronList, NeuronSums, SUM_BITS, Source};
 #[cfg(feature = "gpu")]
 pub(crate) use engine::{whole_columns, with_leads};
 pub use fallback::Fallback;

@@ -1,7 +1,8 @@
 //! The CPU twin of the shaders of whole numbers: the reference, and the fallback when a device is lost.
 
 use super::engine::{
-    Engine, EngineReport, Functional, LineFactors, NeuronList, SUM_BITS, Source, whole_columns, with_leads,
+    Engine, EngineReport, Functional, LineValues, NeuronList, NeuronSums, SUM_BITS, Source, whole_columns,
+    with_leads,
 };
 use super::fixed::{lead, magnitude, product, rounded_down};
 use super::runs::{LineRuns, LineSums, Runs, unpacked};
@@ -120,11 +121,14 @@ fn at_points(term: &WholeTerm, columns: usize, at: impl Fn(usize, &mut [i64]) + 
     transposed.copied().collect()
 }
 
-/// `jets.wgsl` of whole numbers: the values of u under each symbol.
+/// `whole_field.wgsl`, first part: the values of u under each symbol.
 fn jets(term: &WholeTerm, u: &WholeNetwork) -> Vec<i64> {
-    let (width, sizes) = (term.dimension() + 1, term.sizes());
+    let (width, sizes, orders) = (term.dimension() + 1, term.sizes(), term.orders());
     let per_piece: usize = sizes.iter().sum();
     at_points(term, sizes.len(), |point, row| {
+        for single in u.singles.chunks(width + 1 + orders.len()) {
+            add_single(term, single, &orders, point, row);
+        }
         for (line, numbers) in u.lines.chunks(width).enumerate() {
             let t = affine(term, numbers, point);
             let (first, last) = (u.starts[line] as usize, u.starts[line + 1] as usize);
@@ -143,6 +147,24 @@ fn jets(term: &WholeTerm, u: &WholeNetwork) -> Vec<i64> {
     })
 }
 
+/// Adds A_c z^(k−m) of a neuron where z > 0.
+fn add_single(term: &WholeTerm, single: &[i64], orders: &[usize], point: usize, row: &mut [i64]) {
+    let (numbers, rest) = single.split_at(term.dimension() + 1);
+    let below = affine(term, numbers, point);
+    if below <= 0 {
+        return;
+    }
+    let z = below << rest[0];
+    for ((sum, &factor), &order) in row.iter_mut().zip(&rest[1..]).zip(orders) {
+        // zᵏ⁻ᵐ first: symbols share the powers.
+        let power = (order + 1..term.power).fold(z, |power, _| product(power, z));
+        *sum += match order < term.power {
+            true => product(factor, power),
+            false => factor,
+        };
+    }
+}
+
 /// The residual at a point.
 fn residual(term: &WholeTerm, jets: &[i64], shifts: &ChannelShifts, with_load: bool, point: usize) -> i64 {
     let (stride, layout) = (term.stride, term.term.layout());
@@ -156,7 +178,7 @@ fn residual(term: &WholeTerm, jets: &[i64], shifts: &ChannelShifts, with_load: b
     })
 }
 
-/// `channels.wgsl` of whole numbers.
+/// `whole_field.wgsl`, second part: jets to channels.
 fn channels(term: &WholeTerm, jets: &[i64], shifts: &ChannelShifts, with_load: bool) -> Vec<i64> {
     let (stride, layout) = (term.stride, term.term.layout());
     let value = |column: usize, point: usize| term.columns[column * stride + point];
@@ -180,11 +202,14 @@ fn channels(term: &WholeTerm, jets: &[i64], shifts: &ChannelShifts, with_load: b
     })
 }
 
-/// `peaks.wgsl`: the largest magnitude of each column.
+/// `whole_field.wgsl`, third part: the largest magnitude of each column.
 fn peaks(term: &WholeTerm, columns: &[i64]) -> Vec<u32> {
     columns
         .chunks(term.stride)
-        .map(|column| column.iter().map(|&value| magnitude(value)).max().unwrap_or(0))
+        .map(|column| {
+            let points = column[..term.count].iter();
+            points.map(|&value| magnitude(value)).max().unwrap_or(0)
+        })
         .collect()
 }
 
@@ -223,12 +248,19 @@ fn sums_of_neuron(term: &WholeTerm, channels: &[i64], argument: &[i64], per_symb
     let (orders, stride) = (term.orders(), term.stride);
     let (numbers, lift) = (&argument[..=term.dimension()], argument[term.dimension() + 1]);
     let mut sums = vec![0i128; orders.len() * per_symbol];
+    let mut powers = vec![0; term.power];
     for point in 0..term.count {
         let below = affine(term, numbers, point);
         if below <= 0 {
             continue;
         }
         let z = below << lift;
+        // z, z², …: symbols share them.
+        let mut before = None;
+        for power in &mut powers {
+            *power = before.map_or(z, |before| product(before, z));
+            before = Some(*power);
+        }
         for (c, (&order, sums)) in orders.iter().zip(sums.chunks_mut(per_symbol)).enumerate() {
             if order > term.power {
                 continue;
@@ -236,21 +268,22 @@ fn sums_of_neuron(term: &WholeTerm, channels: &[i64], argument: &[i64], per_symb
             let mut add = |place: usize, value: i64| {
                 sums[place] += i128::from(rounded_down(value, SUM_BITS));
             };
-            // ρ z^(k−m−1), then ρ z^(k−m).
-            let mut slope = channels[c * stride + point];
-            if order == term.power {
-                add(0, slope);
+            let channel = channels[c * stride + point];
+            let times_power = |r: usize| match r {
+                0 => channel,
+                r => product(channel, powers[r - 1]),
+            };
+            let r = term.power - order;
+            if r == 0 || per_symbol == 1 {
+                add(0, times_power(r));
                 continue;
             }
-            for _ in order + 1..term.power {
-                slope = product(slope, z);
-            }
+            // ρ z^(k−m−1), then ρ z^(k−m).
+            let slope = times_power(r - 1);
             add(0, product(slope, z));
-            if per_symbol > 1 {
-                add(per_symbol - 1, slope);
-                for axis in 0..term.dimension() {
-                    add(1 + axis, product(slope, term.coordinates[axis * stride + point]));
-                }
+            add(per_symbol - 1, slope);
+            for axis in 0..term.dimension() {
+                add(1 + axis, product(slope, term.coordinates[axis * stride + point]));
             }
         }
     }
@@ -300,53 +333,44 @@ fn risk_parts(term: &WholeTerm, u: &WholeNetwork) -> Vec<(f64, i128)> {
 }
 
 impl Engine for Reference {
-    fn exponents(&self, rho: &Functional) -> Result<Vec<Vec<i32>>, SolveError> {
-        let channels = self.channels(rho);
-        Ok(channels.iter().map(|term| term.exponents.clone()).collect())
-    }
-
     fn line_sums(
         &self,
         rho: &Functional,
         runs: &Runs,
         which: &[usize],
-        factors: &[LineFactors],
+        values: &[LineValues],
     ) -> Result<Vec<Vec<LineSums>>, SolveError> {
         let channels = self.channels(rho);
         let of_term = |(index, term): (usize, &WholeTerm)| {
             let (size, orders) = (term.power + 1, term.orders());
             let lines = self.runs(runs, index, which);
+            let (channels, values) = (&channels[index], &values[index]);
             let of_line = |(place, line): (usize, &Arc<LineRuns>)| {
-                let all = &factors[index];
-                let of_line = &all.factors[place * orders.len()..][..orders.len()];
+                let doublings = values.doublings[place];
+                let factors = values.factors(term, place, &channels.exponents);
                 let mut sums = vec![0; line.tasks.len() * size];
                 for (task, sums) in line.tasks.iter().zip(sums.chunks_mut(size)) {
                     let entries = &line.entries[task.start as usize..task.end as usize];
-                    let columns = &channels[index].columns;
-                    task_sums(
-                        term,
-                        columns,
-                        entries,
-                        (of_line, all.doublings[place]),
-                        &orders,
-                        sums,
-                    );
+                    let factors = (factors.as_slice(), doublings);
+                    task_sums(term, &channels.columns, entries, factors, &orders, sums);
                 }
-                LineSums::new(&line.tasks, &sums, size, all, place)
+                let unit = values.unit(term, place, &channels.exponents);
+                LineSums::new(&line.tasks, &sums, size, unit, doublings)
             };
             lines.par_iter().enumerate().map(of_line).collect()
         };
         Ok(self.terms.iter().enumerate().map(of_term).collect())
     }
 
-    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<Vec<i128>>, SolveError> {
+    fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<NeuronSums>, SolveError> {
         let channels = self.channels(rho);
         let of_term = |((term, channels), list): ((&WholeTerm, &Channels), &NeuronList)| {
             let arguments = list.arguments.par_chunks(term.dimension() + 2);
             let per_symbol = list.sums(term.dimension());
-            arguments
+            let sums = arguments
                 .flat_map_iter(|argument| sums_of_neuron(term, &channels.columns, argument, per_symbol))
-                .collect()
+                .collect();
+            (channels.exponents.clone(), sums)
         };
         let terms = self.terms.iter().zip(&*channels).zip(lists);
         Ok(terms.map(of_term).collect())

@@ -1,7 +1,7 @@
 //! Scores from sums of whole numbers.
 
-use super::engine::{Functional, LineFactors, NeuronList, SUM_BITS};
-use super::fixed::{NOTHING, ONE_BITS, exponent, fixed, power_of_two};
+use super::engine::{Functional, LineValues, NeuronList, SUM_BITS};
+use super::fixed::{ONE_BITS, exponent, fixed, power_of_two};
 use super::runs::{LARGEST_DOUBLINGS, LineSums, Runs};
 use super::term::WholeTerm;
 use super::{BLOCK, WholeSums};
@@ -29,40 +29,31 @@ type Argument = Option<(f64, Vec<i64>)>;
 type OnKnot = (usize, usize, f64);
 
 impl WholeRho<'_> {
-    /// By what channels with these exponents are multiplied along some lines.
-    ///
-    fn factors(&self, term: &WholeTerm, exponents: &[i32], runs: &Runs, which: &[usize]) -> LineFactors {
+    /// By what a term's channels are multiplied along some lines.
+    fn values(&self, term: &WholeTerm, runs: &Runs, which: &[usize]) -> LineValues {
         let (power, symbols) = (term.power, &term.term.symbols);
-        let room = (symbols.len().next_power_of_two().ilog2() as usize + power) as i32;
-        let mut all = LineFactors {
-            factors: Vec::with_capacity(which.len() * symbols.len()),
-            units: Vec::with_capacity(which.len()),
+        let mut all = LineValues {
+            mantissas: Vec::with_capacity(which.len() * symbols.len()),
+            powers: Vec::with_capacity(which.len() * symbols.len()),
             doublings: Vec::with_capacity(which.len()),
         };
         for &line in which {
             let line = &runs.lines[line];
             let doublings = doublings(term, line);
             let length = line.knots.step * power_of_two(doublings as i32);
-            let values = symbols.iter().zip(exponents).map(|(symbol, &e)| {
+            for symbol in symbols {
                 let m = symbol.order();
-                match m <= power && e > NOTHING {
+                let value = match m <= power {
                     true => {
                         let scale = length.powi((power - m) as i32);
-                        (symbol.at(&line.omega) * falling_factorial(power, m) * scale, e)
+                        symbol.at(&line.omega) * falling_factorial(power, m) * scale
                     }
-                    false => (0.0, NOTHING),
-                }
-            });
-            let values: Vec<(f64, i32)> = values.collect();
-            let largest = values.iter().filter(|(value, _)| *value != 0.0);
-            let largest = largest.map(|&(value, e)| exponent(value.abs()) + e).max();
-            let unit = largest.unwrap_or(NOTHING) + room;
-            all.factors.extend(values.iter().map(|&(value, e)| match value {
-                0.0 => 0,
-                _ => fixed(value, unit - e),
-            }));
-            all.units
-                .push(power_of_two(unit + SUM_BITS as i32 - ONE_BITS as i32));
+                    false => 0.0,
+                };
+                let e = exponent(value.abs());
+                all.mantissas.push(fixed(value, e));
+                all.powers.push(e);
+            }
             all.doublings.push(doublings);
         }
         all
@@ -70,13 +61,9 @@ impl WholeRho<'_> {
 
     /// The sums of some lines' bins, per term.
     fn line_sums(&self, runs: &Runs, which: &[usize]) -> Result<Vec<Vec<LineSums>>, SolveError> {
-        let engine = &self.sums.engine;
-        let exponents = engine.exponents(&self.functional)?;
-        let terms = self.sums.terms.iter().zip(&exponents);
-        let factors: Vec<LineFactors> = terms
-            .map(|(term, exponents)| self.factors(term, exponents, runs, which))
-            .collect();
-        engine.line_sums(&self.functional, runs, which, &factors)
+        let terms = self.sums.terms.iter();
+        let values: Vec<LineValues> = terms.map(|term| self.values(term, runs, which)).collect();
+        self.sums.engine.line_sums(&self.functional, runs, which, &values)
     }
 
     fn grid_scores(&self, grid: &Grid) -> Result<Vec<f64>, SolveError> {
@@ -166,7 +153,6 @@ impl WholeRho<'_> {
     /// Scores of neurons one by one, with their slopes if asked for.
     fn local_scores(&self, neurons: &[Neuron], slopes: bool) -> Result<Vec<LocalScore>, SolveError> {
         let engine = &self.sums.engine;
-        let exponents = engine.exponents(&self.functional)?;
         let dimension = self.sums.terms.first().map_or(0, WholeTerm::dimension);
         // Those that vanish in the box have no part in the sums.
         let arguments = |term: &WholeTerm| {
@@ -193,8 +179,9 @@ impl WholeRho<'_> {
         for (index, term) in self.sums.terms.iter().enumerate() {
             let width = term.term.symbols.len() * lists[index].sums(dimension);
             let active = (0..neurons.len()).filter_map(|n| Some((n, arguments[index][n].as_ref()?.0)));
-            for ((n, scale), sums) in active.zip(sums[index].chunks(width)) {
-                let real = real_sums(term, &exponents[index], scale, sums);
+            let (exponents, sums) = &sums[index];
+            for ((n, scale), sums) in active.zip(sums.chunks(width)) {
+                let real = real_sums(term, exponents, scale, sums);
                 scores[n].add_by_symbol(&term.term.symbols, &neurons[n], &real);
             }
         }

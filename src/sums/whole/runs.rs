@@ -1,6 +1,5 @@
 //! Points sorted along directions, so that the sums of a bin are the sums over a run.
 
-use super::engine::LineFactors;
 use super::fixed::{ONE_BITS, power_of_two};
 use super::term::WholeTerm;
 use crate::candidates::{Grid, Line};
@@ -75,6 +74,18 @@ pub struct Task {
     pub end: u32,
     /// The bin.
     pub bin: i64,
+}
+
+impl Task {
+    /// Parts of at most so many points.
+    pub fn cut(self, longest: usize) -> impl Iterator<Item = Task> {
+        let starts = (self.start..self.end).step_by(longest);
+        starts.map(move |start| Task {
+            start,
+            end: (start + longest as u32).min(self.end),
+            bin: self.bin,
+        })
+    }
 }
 
 /// The sums of the bins of a line: per bin the coefficients of a polynomial in the distance.
@@ -186,35 +197,71 @@ fn sorted(places: &[i64]) -> LineRuns {
     let mut start = 0;
     for (bin, length) in runs {
         let end = start + length;
-        tasks.extend((start..end).step_by(TASK).map(|first| Task {
-            start: first as u32,
-            end: (first + TASK).min(end) as u32,
+        let run = Task {
+            start: start as u32,
+            end: end as u32,
             bin,
-        }));
+        };
+        tasks.extend(run.cut(TASK));
         start = end;
     }
     LineRuns { entries, tasks }
 }
 
+/// Calls something with k + 1 zeros, written out for the usual k: loops over them are then unrolled.
+macro_rules! of_known_size {
+    ($size:expr, |$running:ident| $call:expr) => {
+        match $size {
+            2 => {
+                let $running = &mut [0.0; 2];
+                $call
+            }
+            3 => {
+                let $running = &mut [0.0; 3];
+                $call
+            }
+            4 => {
+                let $running = &mut [0.0; 4];
+                $call
+            }
+            size => {
+                let $running = &mut vec![0.0; size];
+                $call
+            }
+        }
+    };
+}
+
 impl LineSums {
-    /// The sums of bins from those of tasks, which were made with the factors of `line`. A bin of many tasks is added up
-    /// in 128 bits.
-    pub fn new(tasks: &[Task], sums: &[i64], size: usize, factors: &LineFactors, line: usize) -> Self {
-        let unit = factors.units[line];
+    /// The sums of bins from those of tasks, with what one stands for in them and by how many doublings the length of
+    /// distances is more than a bin. A bin of many tasks is added up in 128 bits.
+    pub fn new(tasks: &[Task], sums: &[i64], size: usize, unit: f64, doublings: u32) -> Self {
         let mut all = Self {
-            step: power_of_two(-(factors.doublings[line] as i32)),
+            step: power_of_two(-(doublings as i32)),
             bins: Vec::with_capacity(tasks.len()),
             sums: Vec::with_capacity(tasks.len() * size),
         };
         let mut total = vec![0i128; size];
-        for (index, task) in tasks.iter().enumerate() {
-            for (total, &sum) in total.iter_mut().zip(&sums[index * size..][..size]) {
-                *total += i128::from(sum);
-            }
-            if tasks.get(index + 1).is_none_or(|next| next.bin != task.bin) {
+        let mut parts = 0;
+        for (index, (task, sums)) in tasks.iter().zip(sums.chunks(size)).enumerate() {
+            let is_last = tasks.get(index + 1).is_none_or(|next| next.bin != task.bin);
+            if is_last {
                 all.bins.push(task.bin);
+            }
+            // Most bins are one task, whose sums need no 128 bits.
+            if is_last && parts == 0 {
+                all.sums.extend(sums.iter().map(|&sum| sum as f64 * unit));
+                continue;
+            }
+            total
+                .iter_mut()
+                .zip(sums)
+                .for_each(|(total, &sum)| *total += i128::from(sum));
+            parts += 1;
+            if is_last {
                 all.sums.extend(total.iter().map(|&sum| sum as f64 * unit));
                 total.fill(0);
+                parts = 0;
             }
         }
         all
@@ -222,33 +269,44 @@ impl LineSums {
 
     /// Adds the scores of σ(t − τ) at each of `count` knots.
     pub fn add_scores(&self, size: usize, count: usize, out: &mut [f64]) {
-        let (mut running, mut origin, mut left) = (vec![0.0; size], 0, self.bins.len());
-        for j in (0..count as i64).rev() {
-            while left > 0 && self.bins[left - 1] >= j {
-                left -= 1;
-                self.carry(left, &mut running, &mut origin);
-            }
-            self.move_to(j, &mut running, &mut origin);
-            out[j as usize] += running[0];
-        }
+        of_known_size!(size, |running| self.add_rising(running, count, out));
     }
 
     /// Adds the scores of σ(τ − t) at each of `count` knots.
     pub fn add_mirrored_scores(&self, size: usize, count: usize, out: &mut [f64]) {
+        of_known_size!(size, |running| self.add_falling(running, count, out));
+    }
+
+    #[inline(always)]
+    fn add_rising(&self, running: &mut [f64], count: usize, out: &mut [f64]) {
+        let (mut origin, mut left) = (0, self.bins.len());
+        for j in (0..count as i64).rev() {
+            while left > 0 && self.bins[left - 1] >= j {
+                left -= 1;
+                self.carry(left, running, &mut origin);
+            }
+            self.move_to(j, running, &mut origin);
+            out[j as usize] += running[0];
+        }
+    }
+
+    #[inline(always)]
+    fn add_falling(&self, running: &mut [f64], count: usize, out: &mut [f64]) {
         // (τ − t)^k = (−1)^k (t − τ)^k, and so for the derivatives.
-        let flip = if size % 2 == 1 { 1.0 } else { -1.0 };
-        let (mut running, mut origin, mut next) = (vec![0.0; size], 0, 0);
+        let flip = if running.len() % 2 == 1 { 1.0 } else { -1.0 };
+        let (mut origin, mut next) = (0, 0);
         for j in 0..count as i64 {
             while next < self.bins.len() && self.bins[next] < j {
-                self.carry(next, &mut running, &mut origin);
+                self.carry(next, running, &mut origin);
                 next += 1;
             }
-            self.move_to(j, &mut running, &mut origin);
+            self.move_to(j, running, &mut origin);
             out[j as usize] += flip * running[0];
         }
     }
 
     /// Adds a bin to the sums of those passed before.
+    #[inline(always)]
     fn carry(&self, index: usize, running: &mut [f64], origin: &mut i64) {
         self.move_to(self.bins[index], running, origin);
         let sums = &self.sums[index * running.len()..][..running.len()];
@@ -256,6 +314,7 @@ impl LineSums {
     }
 
     /// Sees a polynomial in the distance from another knot.
+    #[inline(always)]
     fn move_to(&self, knot: i64, running: &mut [f64], origin: &mut i64) {
         if *origin != knot && running.iter().any(|&sum| sum != 0.0) {
             taylor_shift(running, (*origin - knot) as f64 * self.step);

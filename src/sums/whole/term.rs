@@ -7,12 +7,15 @@ use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::expression::Workspace;
 use crate::loss::{DensityLayout, Term, TermTile};
-use crate::network::{Network, Neuron, ridges};
+use crate::network::{Network, Neuron, Ridge, ridges};
 use crate::points::in_parallel;
 use crate::ridge::Spline;
 
 /// Columns are padded with zeros to a multiple of this many points.
 pub const BLOCK: usize = 4096;
+
+/// So many neurons along one direction are evaluated one by one: cheaper than to look for the piece of a polynomial.
+const FEW: usize = 3;
 
 /// Arguments are moved up by at most so many bits: the others are rounding.
 const LARGEST_LIFT: f64 = 20.0;
@@ -44,12 +47,15 @@ pub struct Frame {
     pub(super) width: Vec<f64>,
 }
 
-/// A network as a sum over its directions of piecewise polynomials, for one term.
+/// A network as a sum over single neurons and over directions with piecewise polynomials, for one term.
 ///
-/// Along a direction t = C + Σ Ω_d X_d runs from 0 to one inside the box. From an origin on, up to the next, the
-/// value under symbol c is a polynomial of degree k − m_c in the distance.
+/// A single neuron's value under symbol c is A_c z^(k − m_c) where z > 0. Along a direction that many neurons share
+/// t = C + Σ Ω_d X_d runs from 0 to one inside the box. From an origin on, up to the next, the value under symbol c is
+/// a polynomial of degree k − m_c in the distance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WholeNetwork {
+    /// Per single neuron: its argument as in a [list](super::NeuronList), and A_c of each symbol.
+    pub singles: Vec<i64>,
     /// Per direction: C, Ω₁ … Ω_d.
     pub lines: Vec<i64>,
     /// Where the pieces of each direction begin, and the end.
@@ -60,6 +66,60 @@ pub struct WholeNetwork {
     pub coefficients: Vec<i64>,
     /// The exponent of each symbol's values.
     pub exponents: Vec<i32>,
+}
+
+/// The parts of a network before the exponents of its values are known.
+struct NetworkParts {
+    /// Arguments and A_c.
+    singles: Vec<(Vec<i64>, Vec<f64>)>,
+    lines: Vec<i64>,
+    starts: Vec<u32>,
+    origins: Vec<[i64; 2]>,
+    pieces: Vec<Vec<f64>>,
+    /// Of each symbol's values.
+    bounds: Vec<f64>,
+}
+
+impl NetworkParts {
+    fn new(symbols: usize) -> Self {
+        Self {
+            singles: Vec::new(),
+            lines: Vec::new(),
+            starts: vec![0],
+            origins: Vec::new(),
+            pieces: Vec::new(),
+            bounds: vec![0.0; symbols],
+        }
+    }
+
+    fn in_whole_numbers(self, sizes: &[usize]) -> WholeNetwork {
+        let exponents: Vec<i32> = self.bounds.iter().map(|&bound| exponent(bound)).collect();
+        let of_coefficient: Vec<i32> = sizes
+            .iter()
+            .zip(&exponents)
+            .flat_map(|(&size, &e)| std::iter::repeat_n(e, size))
+            .collect();
+        let rounded = |values: &[f64], exponents: &[i32]| -> Vec<i64> {
+            let pairs = values.iter().zip(exponents);
+            pairs.map(|(&value, &e)| fixed(value, e)).collect()
+        };
+        let singles = self.singles.into_iter().flat_map(|(mut numbers, factors)| {
+            numbers.extend(rounded(&factors, &exponents));
+            numbers
+        });
+        WholeNetwork {
+            singles: singles.collect(),
+            lines: self.lines,
+            starts: self.starts,
+            origins: self.origins,
+            coefficients: self
+                .pieces
+                .iter()
+                .flat_map(|piece| rounded(piece, &of_coefficient))
+                .collect(),
+            exponents,
+        }
+    }
 }
 
 /// How channels are made of jets: by how many bits the parts are moved down so that they can be added.
@@ -73,6 +133,19 @@ pub struct ChannelShifts {
     pub exponents: Vec<i32>,
     /// The exponent of a residual.
     pub residual: i32,
+}
+
+impl ChannelShifts {
+    /// Of channels that were not made of jets.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn unmoved(exponents: Vec<i32>) -> Self {
+        Self {
+            products: Vec::new(),
+            loads: Vec::new(),
+            exponents,
+            residual: 0,
+        }
+    }
 }
 
 /// By how many bits numbers up to `part` of one may be moved up.
@@ -218,65 +291,82 @@ impl WholeTerm {
 
     /// A network in whole numbers.
     ///
-    /// No number overflows: a symbol's exponent is such that Σ over the directions of the largest Σ_r |coefficient r|
-    /// of a piece stays below one, and distances, moved up, are at most one.
+    /// No number overflows: a symbol's exponent is such that Σ|A_c| over the single neurons and Σ over the directions of
+    /// the largest Σ_r |coefficient r| of a piece stay below one together, and arguments and distances, moved up, are
+    /// at most one.
     pub fn network(&self, u: &Network) -> WholeNetwork {
-        let size = self.power + 1;
-        let mut lines = Vec::new();
-        let mut starts = vec![0];
-        let mut origins = Vec::new();
-        let mut values: Vec<Vec<f64>> = Vec::new();
-        let mut bounds = vec![0.0; self.term.symbols.len()];
+        let mut parts = NetworkParts::new(self.term.symbols.len());
         for ridge in ridges(&u.neurons) {
-            let (low, length) = self.frame.range(&ridge.omega);
-            let scale = if length > 0.0 { length } else { 1.0 };
-            lines.extend(self.frame.affine(&ridge.omega, -low, scale));
-            let stretch = scale.powi(self.power as i32);
-            let members: Vec<(f64, f64, f64)> = ridge
-                .members
-                .iter()
-                .map(|&(n, sign, bias)| (u.coefficients[n] * stretch, sign, (bias + sign * low) / scale))
-                .collect();
-            let pieces = Spline::new(self.power, &members).pieces_within_one();
-            let mut largest = vec![0.0f64; bounds.len()];
-            for (index, (origin, piece)) in pieces.iter().enumerate() {
-                let end = pieces.get(index + 1).map_or(1.0, |(next, _)| *next);
-                let lift = lift(end - origin);
-                origins.push([fixed(*origin, 0), i64::from(lift)]);
-                let unit = power_of_two(-(lift as i32));
-                let mut of_piece = Vec::new();
-                for (symbol, largest) in self.term.symbols.iter().zip(&mut largest) {
-                    let m = symbol.order();
-                    let factor = symbol.at(&ridge.omega) / scale.powi(m as i32);
-                    let coefficients = (m..size)
-                        .map(|r| factor * falling_factorial(r, m) * piece[r] * unit.powi((r - m) as i32));
-                    let start = of_piece.len();
-                    of_piece.extend(coefficients);
-                    *largest = largest.max(of_piece[start..].iter().map(|c: &f64| c.abs()).sum());
+            if ridge.members.len() <= FEW {
+                for (n, ..) in ridge.members {
+                    self.add_single(&u.neurons[n], u.coefficients[n], &mut parts);
                 }
-                values.push(of_piece);
+            } else {
+                self.add_line(&ridge, &u.coefficients, &mut parts);
             }
-            bounds.iter_mut().zip(&largest).for_each(|(bound, l)| *bound += l);
-            starts.push(origins.len() as u32);
         }
-        let exponents: Vec<i32> = bounds.iter().map(|&bound| exponent(bound)).collect();
-        let of_coefficient: Vec<i32> = self
-            .sizes()
+        parts.in_whole_numbers(&self.sizes())
+    }
+
+    fn add_single(&self, neuron: &Neuron, coefficient: f64, parts: &mut NetworkParts) {
+        let Some((scale, argument)) = self.frame.argument(neuron) else {
+            return;
+        };
+        let factors = self.term.symbols.iter().map(|symbol| {
+            let m = symbol.order();
+            match m <= self.power {
+                true => {
+                    let stretch = scale.powi((self.power - m) as i32);
+                    coefficient * symbol.at(&neuron.omega) * falling_factorial(self.power, m) * stretch
+                }
+                false => 0.0,
+            }
+        });
+        let factors: Vec<f64> = factors.collect();
+        parts
+            .bounds
+            .iter_mut()
+            .zip(&factors)
+            .for_each(|(bound, f)| *bound += f.abs());
+        parts.singles.push((argument, factors));
+    }
+
+    fn add_line(&self, ridge: &Ridge, coefficients: &[f64], parts: &mut NetworkParts) {
+        let size = self.power + 1;
+        let (low, length) = self.frame.range(&ridge.omega);
+        let scale = if length > 0.0 { length } else { 1.0 };
+        parts.lines.extend(self.frame.affine(&ridge.omega, -low, scale));
+        let stretch = scale.powi(self.power as i32);
+        let members: Vec<(f64, f64, f64)> = ridge
+            .members
             .iter()
-            .zip(&exponents)
-            .flat_map(|(&size, &e)| std::iter::repeat_n(e, size))
+            .map(|&(n, sign, bias)| (coefficients[n] * stretch, sign, (bias + sign * low) / scale))
             .collect();
-        let coefficients = values
-            .iter()
-            .flat_map(|piece| piece.iter().zip(&of_coefficient).map(|(&v, &e)| fixed(v, e)))
-            .collect();
-        WholeNetwork {
-            lines,
-            starts,
-            origins,
-            coefficients,
-            exponents,
+        let pieces = Spline::new(self.power, &members).pieces_within_one();
+        let mut largest = vec![0.0f64; parts.bounds.len()];
+        for (index, (origin, piece)) in pieces.iter().enumerate() {
+            let end = pieces.get(index + 1).map_or(1.0, |(next, _)| *next);
+            let lift = lift(end - origin);
+            parts.origins.push([fixed(*origin, 0), i64::from(lift)]);
+            let unit = power_of_two(-(lift as i32));
+            let mut of_piece = Vec::new();
+            for (symbol, largest) in self.term.symbols.iter().zip(&mut largest) {
+                let m = symbol.order();
+                let factor = symbol.at(&ridge.omega) / scale.powi(m as i32);
+                let coefficients = (m..size)
+                    .map(|r| factor * falling_factorial(r, m) * piece[r] * unit.powi((r - m) as i32));
+                let start = of_piece.len();
+                of_piece.extend(coefficients);
+                *largest = largest.max(of_piece[start..].iter().map(|c: &f64| c.abs()).sum());
+            }
+            parts.pieces.push(of_piece);
         }
+        parts
+            .bounds
+            .iter_mut()
+            .zip(&largest)
+            .for_each(|(bound, l)| *bound += l);
+        parts.starts.push(parts.origins.len() as u32);
     }
 
     /// How the channels of a functional are made of jets with these exponents.

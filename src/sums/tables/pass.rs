@@ -1,0 +1,208 @@
+//! The pass over the points that fills tables.
+//!
+//! Many points go in groups, and the sums of groups are added in their order: processes that share the pass take
+//! groups in turn, and what each of them had does not show in the sums.
+
+use super::MomentTables;
+use super::block::Block;
+use super::file::TableStore;
+use super::tables::{PASS_BLOCK, PairSums, Roles};
+use crate::cluster::Cluster;
+use crate::error::SolveError;
+use crate::loss::Term;
+use std::ops::{ControlFlow, Range};
+
+/// Sees how many points are done, of how many, and may end the pass.
+pub type PassObserver<'o> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'o;
+
+/// The sums of a pass are saved at most this many times on the way.
+const MAX_SAVINGS: usize = 8;
+/// Points of a group unless others are asked for: to add up tables takes as long as some 100,000 points.
+pub(super) const POINTS_PER_GROUP: usize = 1 << 22;
+/// So many groups at most: processes take them in turn.
+const MAX_GROUPS: usize = 1 << 16;
+
+/// Runs of points whose sums are added in order; how many depends on their number alone.
+pub(super) fn groups(points: usize, per_group: usize) -> Vec<Range<usize>> {
+    let count = (points / per_group.max(1)).clamp(1, MAX_GROUPS);
+    let bound = |group: usize| (points as u128 * group as u128 / count as u128) as usize;
+    (0..count).map(|group| bound(group)..bound(group + 1)).collect()
+}
+
+/// What a pass is made with.
+pub(super) struct Pass<'a> {
+    pub(super) term: &'a Term,
+    pub(super) roles: Roles,
+    pub(super) block: Block,
+    pub(super) device: Option<Box<dyn PairSums>>,
+}
+
+impl Pass<'_> {
+    /// All points, one after the other.
+    pub(super) fn whole(
+        &mut self,
+        mut tables: MomentTables,
+        store: Option<&TableStore>,
+        observer: &mut PassObserver,
+    ) -> Result<MomentTables, SolveError> {
+        let count = self.term.points.len();
+        let mut done = store.and_then(|store| store.load(&mut tables)).unwrap_or(0);
+        let mut saved = done;
+        while done < count {
+            done = self.add_block(&mut tables, done..count)?;
+            let interrupted = observer(done, count).is_break();
+            if let Some(store) = store
+                && (interrupted || is_due(store, done - saved, count))
+            {
+                if let Some(device) = &mut self.device {
+                    device.drain(&mut tables.pairs)?;
+                }
+                save(store, &mut tables, done)?;
+                saved = done;
+            }
+            if interrupted {
+                return Err(SolveError::Interrupted);
+            }
+        }
+        if let Some(device) = &mut self.device {
+            device.drain(&mut tables.pairs)?;
+            tables.adapter = device.adapter();
+            tables.whole = true;
+        }
+        Ok(tables)
+    }
+
+    /// Group by group. Only whole groups are saved.
+    pub(super) fn by_groups(
+        &mut self,
+        mut total: MomentTables,
+        groups: &[Range<usize>],
+        store: Option<&TableStore>,
+        observer: &mut PassObserver,
+    ) -> Result<MomentTables, SolveError> {
+        let count = self.term.points.len();
+        let mut own = MomentTables::empty(total.power, total.axes.clone());
+        let loaded = store.and_then(|store| store.load(&mut total)).unwrap_or(0);
+        let (first, mut saved) = match groups.iter().position(|group| group.start == loaded) {
+            _ if loaded == count => (groups.len(), loaded),
+            Some(first) => (first, loaded),
+            // Sums of an earlier version, which had no groups.
+            None => {
+                total.clear();
+                (0, 0)
+            }
+        };
+        for group in &groups[first..] {
+            own.clear();
+            let mut done = group.start;
+            while done < group.end {
+                done = self.add_block(&mut own, done..group.end)?;
+                if observer(done, count).is_break() {
+                    if let Some(store) = store.filter(|_| saved < group.start) {
+                        save(store, &mut total, group.start)?;
+                    }
+                    return Err(SolveError::Interrupted);
+                }
+            }
+            total.add(&mut own);
+            if let Some(store) = store.filter(|store| is_due(store, group.end - saved, count)) {
+                save(store, &mut total, group.end)?;
+                saved = group.end;
+            }
+        }
+        Ok(total)
+    }
+
+    /// Group by group, a round of groups at a time, one for each process: the sums so far go from one to the next, who adds those of its
+    /// group. In every other round they go back, so that they are where the next round begins.
+    pub(super) fn shared(
+        &mut self,
+        mut total: MomentTables,
+        groups: &[Range<usize>],
+        cluster: &Cluster,
+        observer: &mut PassObserver,
+    ) -> Result<MomentTables, SolveError> {
+        let count = self.term.points.len();
+        let mut own = MomentTables::empty(total.power, total.axes.clone());
+        let mut holder = 0;
+        for (number, round) in groups.chunks(cluster.size()).enumerate() {
+            let ranks = 0..cluster.size();
+            let order: Vec<usize> = match number % 2 {
+                0 => ranks.take(round.len()).collect(),
+                _ => ranks.rev().take(round.len()).collect(),
+            };
+            let mine = order.iter().zip(round).find(|(rank, _)| **rank == cluster.rank());
+            own.clear();
+            let summed = match mine {
+                Some((_, group)) => self.add_group(&mut own, group.clone()),
+                None => Ok(()),
+            };
+            cluster.agree(summed)?;
+            for (total, own) in total.columns().into_iter().zip(own.columns()) {
+                cluster.pass_on(&order, total, own);
+            }
+            holder = order.last().copied().unwrap_or(holder);
+            let done = round.last().map_or(count, |group| group.end);
+            if observer(done, count).is_break() {
+                return Err(SolveError::Interrupted);
+            }
+        }
+        for column in total.columns() {
+            cluster.tell_all(holder, column);
+        }
+        Ok(total)
+    }
+
+    fn add_group(&mut self, tables: &mut MomentTables, group: Range<usize>) -> Result<(), SolveError> {
+        let mut done = group.start;
+        while done < group.end {
+            done = self.add_block(tables, done..group.end)?;
+        }
+        Ok(())
+    }
+
+    /// The next block of some points; where it ends.
+    fn add_block(&mut self, tables: &mut MomentTables, left: Range<usize>) -> Result<usize, SolveError> {
+        let length = match &self.device {
+            Some(device) => device.block_length().min(PASS_BLOCK),
+            None => PASS_BLOCK,
+        };
+        let range = left.start..(left.start + length).min(left.end);
+        let end = range.end;
+        let value = self.roles.value;
+        self.block.fill(self.term, range, &tables.axes)?;
+        self.block.sort(&tables.axes, value);
+        match &mut self.device {
+            Some(device) => device.add(&self.block, &self.block.columns[value], &mut tables.pairs)?,
+            None => tables.add_pairs(&self.block),
+        }
+        tables.add_axes(&self.block, &self.roles);
+        Ok(end)
+    }
+}
+
+fn is_due(store: &TableStore, since: usize, count: usize) -> bool {
+    since >= store.every.max(count / MAX_SAVINGS)
+}
+
+fn save(store: &TableStore, tables: &mut MomentTables, done: usize) -> Result<(), SolveError> {
+    store
+        .save(tables, done)
+        .map_err(|error| SolveError::Tables(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_cover_the_points_whoever_asks() {
+        for points in [1, 1000, 1999, 2000, 20_000, 100_007] {
+            let groups = groups(points, 1000);
+            assert_eq!((groups[0].start, groups[groups.len() - 1].end), (0, points));
+            assert!(groups.windows(2).all(|pair| pair[0].end == pair[1].start));
+            assert!(groups.len() <= MAX_GROUPS);
+        }
+        assert_eq!(groups(1999, 1000).len(), 1);
+    }
+}

@@ -1,0 +1,153 @@
+//! The same bytes from any number of processes: here in threads, as in `tests/cluster.rs` by MPI.
+
+use greedy_pde::cluster::{Cluster, in_threads};
+use greedy_pde::network::Network;
+use greedy_pde::problem::{Overrides, Problem, Purpose};
+use greedy_pde::run::{RunOptions, run, table_axes};
+use greedy_pde::sums::{MomentTables, PassOptions};
+use std::ops::ControlFlow;
+
+fn solved(problem: &Problem, cluster: Cluster) -> Network {
+    let options = RunOptions {
+        cluster,
+        ..RunOptions::default()
+    };
+    run(problem, &options, &mut |_| ControlFlow::Continue(()))
+        .unwrap()
+        .1
+}
+
+fn bits(network: &Network) -> Vec<u64> {
+    let neurons = network
+        .neurons
+        .iter()
+        .flat_map(|g| g.omega.iter().chain([&g.bias]));
+    neurons
+        .chain(&network.coefficients)
+        .map(|number| number.to_bits())
+        .collect()
+}
+
+fn check(equation: &str, dictionary: &str, quadrature: &str, solver: &str) {
+    let text = format!(
+        "name = \"shared\"\n[domain]\ndimension = 2\n[equation]\n{equation}\n[dictionary]\n{dictionary}\n\
+         [quadrature]\n{quadrature}\n[solver]\n{solver}\n"
+    );
+    let problem = Problem::from_toml(&text, "shared", &Overrides::default()).unwrap();
+    let alone = bits(&solved(&problem, Cluster::alone()));
+    assert!(alone.len() > 8, "too few neurons for a test");
+    for size in [2, 3, 8] {
+        for network in in_threads(size, |cluster| solved(&problem, cluster)) {
+            assert_eq!(bits(&network), alone, "{size} processes");
+        }
+    }
+}
+
+const ENERGY: &str =
+    "reaction = \"1\"\nexact = \"cos(pi*x)*cos(2*pi*y)\"\n[boundary]\ncondition = \"neumann\"";
+const HELD: &str = "exact = \"sin(pi*x)*sin(pi*y)\"\n[boundary]\ncondition = \"dirichlet\"";
+
+#[test]
+fn by_slope() {
+    let solver = "neurons = 8\nselection = \"slope\"\nguard = true";
+    check(
+        ENERGY,
+        "activation = \"relu^2\"",
+        "rule = \"gauss\"\ncells = 40",
+        solver,
+    );
+}
+
+#[test]
+fn by_decrease_with_refinement() {
+    let solver = "neurons = 8\nselection = \"decrease\"";
+    check(
+        ENERGY,
+        "activation = \"relu^2\"",
+        "rule = \"halton\"\npoints = 30000",
+        solver,
+    );
+}
+
+#[test]
+fn by_values_at_the_points_with_boundary_data() {
+    let solver = "neurons = 6\nprojection = \"orthogonal\"";
+    check(
+        HELD,
+        "activation = \"relu^3\"",
+        "rule = \"gauss\"\ncells = 24",
+        solver,
+    );
+}
+
+#[test]
+fn points_that_are_generated_anew() {
+    let quadrature = "rule = \"gauss\"\ncells = 40\ncache_mib = 0";
+    check(ENERGY, "activation = \"relu^2\"", quadrature, "neurons = 5");
+}
+
+/// A pass over the points in groups: the sums of a process do not show who had which.
+#[test]
+fn tables_of_moments() {
+    let text = "name = \"pass\"\n[domain]\ndimension = 3\n[equation]\ndiffusion = \"1 + x\"\nreaction = \"2 + y\"\n\
+                exact = \"cos(x) + sin(3*y) + z^2\"\n[boundary]\ncondition = \"neumann\"\n[dictionary]\nactivation = \"relu^2\"\n\
+                directions = \"axes\"\noffsets = 12\n[quadrature]\nrule = \"halton\"\npoints = 30000\n[solver]\nneurons = 8\n";
+    let problem = Problem::from_toml(text, "pass", &Overrides::default()).unwrap();
+    let loss = problem.loss(8, Purpose::Training).unwrap();
+    let (power, axes) = table_axes(&problem, &loss).unwrap();
+    let tables = |cluster: Cluster| -> Vec<u64> {
+        let options = PassOptions {
+            cluster,
+            points_per_group: 2500,
+            ..PassOptions::default()
+        };
+        let mut unobserved = |_, _| ControlFlow::Continue(());
+        let tables =
+            MomentTables::new(&loss.terms[0], power, axes.clone(), options, &mut unobserved).unwrap();
+        let across = tables.across(0, &vec![1.0; tables.axes[0].count * (power + 1)], 2);
+        let lists = [&tables.values, &tables.slopes, &tables.loads, &tables.slope_loads];
+        let numbers = lists.into_iter().flatten().flatten().chain(&across);
+        numbers.map(|number| number.to_bits()).collect()
+    };
+    let alone = tables(Cluster::alone());
+    for size in [2, 3, 5, 8] {
+        for of_process in in_threads(size, tables) {
+            assert_eq!(of_process, alone, "{size} processes");
+        }
+    }
+}
+
+/// Steps in time with loads that move, and a potential.
+#[test]
+fn flows() {
+    for equation in [
+        "exact = \"sin(x - 2*t)*y\"\n[boundary]\ncondition = \"dirichlet\"",
+        "potential = \"u^4\"\nsource = \"t*x\"\n[boundary]\ncondition = \"neumann\"",
+    ] {
+        let time = "neurons = 12\n[time]\nend = 0.1\nsteps = 3\ninitial = \"x*y\"\ninitial_neurons = 6";
+        check(
+            equation,
+            "activation = \"relu^2\"",
+            "rule = \"gauss\"\ncells = 16",
+            time,
+        );
+    }
+}
+
+/// Relaxed steps, and Newton's method, with a potential.
+#[test]
+fn potentials() {
+    let equation =
+        "potential = \"u^4 + u^2\"\nsource = \"10*cos(pi*x)\"\n[boundary]\ncondition = \"neumann\"";
+    for solver in [
+        "neurons = 10\nalgorithm = \"rga\"\nradius = 4",
+        "neurons = 8\nalgorithm = \"oga\"",
+    ] {
+        check(
+            equation,
+            "activation = \"relu^2\"",
+            "rule = \"monte_carlo\"\npoints = 9000",
+            solver,
+        );
+    }
+}
