@@ -48,6 +48,16 @@ const ENERGY: &str =
 const HELD: &str = "exact = \"sin(pi*x)*sin(pi*y)\"\n[boundary]\ncondition = \"dirichlet\"";
 
 #[test]
+fn neurons_that_are_moved() {
+    check(
+        ENERGY,
+        "activation = \"relu^3\"\ncandidates = 16",
+        "rule = \"gauss\"\ncells = 40\ncurvature = 30",
+        "neurons = 10\npolish = 3",
+    );
+}
+
+#[test]
 fn by_slope() {
     let solver = "neurons = 8\nselection = \"slope\"\nguard = true";
     check(

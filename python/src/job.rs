@@ -51,7 +51,7 @@ impl Note {
                 done: *done,
                 total: *total,
             },
-            Event::Initial { done, total } => Note::Initial {
+            Event::Initial { done, total } | Event::Moves { done, total } => Note::Initial {
                 done: *done,
                 total: *total,
             },

@@ -77,6 +77,7 @@ impl ProgressLine {
             Event::Points { done, total } => self.points(*done, *total),
             Event::Step(step) => self.step(step.row, step.reported),
             Event::Initial { done, total } => self.initial(*done, *total),
+            Event::Moves { done, total } => self.moves(*done, *total),
             Event::Time(step) => self.time(step),
         }
     }
@@ -124,6 +125,16 @@ impl ProgressLine {
                 bar.set_length(total as u64);
                 bar.set_position(done as u64);
                 bar.set_message("neurons for the initial value");
+            }
+        }
+    }
+
+    /// All neurons are being moved together.
+    fn moves(&self, done: usize, total: usize) {
+        match self {
+            ProgressLine::Silent | ProgressLine::Plain(_) | ProgressLine::Every(_) => {}
+            ProgressLine::Bar(bar, _) => {
+                bar.set_message(format!("all neurons moved {done} times of {total}"))
             }
         }
     }

@@ -16,7 +16,7 @@ mod verdict;
 pub use verdict::{Measured, Verdict};
 
 use crate::error::SolveError;
-use crate::network::Network;
+use crate::network::{Network, Neuron};
 use crate::points::Rule;
 use crate::problem::{Algorithm, Formulation, Problem};
 use gauge::{Gauge, Pairing, Sizes};
@@ -84,12 +84,37 @@ impl Estimate {
     }
 }
 
-/// A network on the way, kept for comparison with the last: the coefficients of its neurons, which are the first ones of
-/// the last network.
+/// A network on the way, kept for comparison with the last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// aᵢ.
     pub coefficients: Vec<f64>,
+    /// (ω, b) of each neuron, where neurons are moved; else they are the first ones of the last network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    neurons: Vec<(Vec<f64>, f64)>,
+}
+
+impl Snapshot {
+    /// A network on the way, whose neurons may be moved later.
+    pub fn of(network: &Network, moves: bool) -> Self {
+        let neurons = network.neurons.iter().filter(|_| moves);
+        Self {
+            coefficients: network.coefficients.clone(),
+            neurons: neurons.map(|g| (g.omega.clone(), g.bias)).collect(),
+        }
+    }
+
+    /// The network, on the way to this one.
+    fn network(&self, last: &Network) -> Network {
+        let mut network = last.with_coefficients(&self.coefficients);
+        for (neuron, (omega, bias)) in network.neurons.iter_mut().zip(&self.neurons) {
+            *neuron = Neuron {
+                omega: omega.clone(),
+                bias: *bias,
+            };
+        }
+        network
+    }
 }
 
 /// Whether a network of n neurons is kept: n = 2^(k/4), rounded.
@@ -195,17 +220,19 @@ fn latest(network: &Network, snapshots: &[Snapshot], n: usize) -> Network {
         .iter()
         .filter(|snapshot| snapshot.coefficients.len() <= n);
     let largest = kept.max_by_key(|snapshot| snapshot.coefficients.len());
-    let coefficients = largest.map_or_else(Vec::new, |snapshot| snapshot.coefficients.clone());
-    Network {
-        neurons: network.neurons[..coefficients.len()].to_vec(),
-        coefficients,
-        ..*network
-    }
+    largest.map_or_else(|| network.with_coefficients(&[]), |kept| kept.network(network))
 }
 
-/// after − before.
+/// after − before, whose neurons are the first ones of the other, unless they were moved.
 fn difference(after: &Network, before: &Network) -> Network {
     let mut difference = after.clone();
+    if !after.neurons.starts_with(&before.neurons) {
+        difference.neurons.extend(before.neurons.iter().cloned());
+        difference
+            .coefficients
+            .extend(before.coefficients.iter().map(|a| -a));
+        return difference;
+    }
     let coefficients = difference.coefficients.iter_mut().zip(&before.coefficients);
     coefficients.for_each(|(a, b)| *a -= b);
     difference

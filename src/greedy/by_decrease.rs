@@ -44,6 +44,14 @@ impl<'a> Anchored<'a> {
             warned: false,
         }
     }
+
+    /// Nothing is known any more: the neurons are other ones.
+    pub(super) fn forget(&mut self) {
+        *self = Self {
+            warned: self.warned,
+            ..Self::new(self.others)
+        };
+    }
 }
 
 impl Run<'_> {
@@ -90,7 +98,7 @@ impl Run<'_> {
     }
 
     /// Brings the projection to the gradient on all points, where inner products are taken on few.
-    fn correct(&mut self) -> Result<(), SolveError> {
+    pub(super) fn correct(&mut self) -> Result<(), SolveError> {
         let Some(mut anchored) = self.anchored.take() else {
             return Ok(());
         };
@@ -176,15 +184,22 @@ impl Run<'_> {
         Ok(is_known(square, others.gram_column(neuron, itself)?[0]))
     }
 
+    /// The candidates that the points see, with their norms; their scores are not known yet.
+    pub(super) fn unscored_board(&self, grid: &Grid) -> Result<Board, SolveError> {
+        let zero = Network::zero(self.network.activation, self.network.dimension);
+        let mut board = Board::unscored(self.curvature, self.second_opinion(), grid, &zero)?;
+        if let Some(seen) = self.seen {
+            board.close(&seen.of_grid(grid));
+        }
+        Ok(board)
+    }
+
     /// Brings what is known of the candidates up to the neurons there are.
     pub(super) fn account(&mut self, grid: &Grid) -> Result<(), SolveError> {
         if self.board.is_none() {
             let zero = Network::zero(self.network.activation, self.network.dimension);
-            let gradient = self.projection.gradient(&zero)?;
-            let mut board = Board::new(self.curvature, self.second_opinion(), grid, (&zero, &*gradient))?;
-            if let Some(seen) = self.seen {
-                board.close(&seen.of_grid(grid));
-            }
+            let mut board = self.unscored_board(grid)?;
+            board.refresh(&*self.projection.gradient(&zero)?, grid)?;
             self.board = Some(board);
         }
         let Some(board) = &mut self.board else {

@@ -41,19 +41,7 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// The candidates at u = 0, with the gradient there. `validation` has a second opinion on their norms.
-    pub(super) fn new(
-        sums: &dyn Sums,
-        validation: Option<&dyn Sums>,
-        grid: &Grid,
-        (zero, gradient): (&Network, &dyn Rho),
-    ) -> Result<Self, SolveError> {
-        let mut board = Self::unscored(sums, validation, grid, zero)?;
-        board.refresh(gradient, grid)?;
-        Ok(board)
-    }
-
-    /// The norms of the candidates, whose scores are zero as yet.
+    /// The norms of the candidates, whose scores are zero as yet. `validation` has a second opinion on their norms.
     pub(crate) fn unscored(
         sums: &dyn Sums,
         validation: Option<&dyn Sums>,
@@ -295,7 +283,8 @@ mod tests {
             let mut projection = Projection::cholesky(&sums);
             let mut u = Network::zero(problem.dictionary.activation, 2);
             let gradient = sums.gradient(&u).unwrap();
-            let mut board = Board::new(&sums, None, &grid, (&u, &*gradient)).unwrap();
+            let mut board = Board::unscored(&sums, None, &grid, &u).unwrap();
+            board.refresh(&*gradient, &grid).unwrap();
             for _ in 0..12 {
                 let (scores, weights) = (board.scores().to_vec(), board.weights());
                 let gradient = sums.gradient(&u).unwrap();

@@ -5,6 +5,7 @@ mod decrease;
 mod guard;
 mod multipliers;
 mod orthogonal;
+mod polish;
 mod relaxed;
 mod selection;
 
@@ -13,6 +14,7 @@ pub(crate) use decrease::{Board, REFRESH};
 pub use guard::GuardState;
 pub(crate) use orthogonal::orthogonalises;
 pub use orthogonal::{OrthogonalParams, orthogonal};
+pub use polish::{Moves, Polish};
 pub use relaxed::{RelaxedParams, StepRule, relaxed};
 pub use selection::Ranking;
 
@@ -101,6 +103,8 @@ pub struct State {
     pub steps: Vec<f64>,
     /// After how many neurons the projection changed to orthogonal values, if it did.
     pub orthogonal_from: Option<usize>,
+    /// How many neurons there were when all were last moved together, if they were.
+    pub polished: Option<usize>,
     /// What the guard remembers.
     pub guard: Option<GuardState>,
 }
@@ -120,6 +124,8 @@ pub struct Step<'a> {
     pub validation_loss: Option<f64>,
     /// Whether the run ends with this step.
     pub last: bool,
+    /// Where the neurons are being moved together: then this is no step of its own.
+    pub moves: Option<Moves>,
 }
 
 /// Time spent in each part of the work.

@@ -3,6 +3,7 @@
 use super::by_decrease::Anchored;
 use super::decrease::{Board, Metric};
 use super::guard::{Guard, Verdict};
+use super::polish::Polish;
 use super::selection::{Ranking, Scanner};
 use super::{Losses, Outcome, Selection, State, Step, Stopped, Timings};
 use crate::candidates::{Grid, Resolution, Seen};
@@ -64,6 +65,8 @@ pub struct OrthogonalParams<'a> {
     pub fixed_grid: bool,
     /// How finely the best candidates are refined, if they are.
     pub refine: Option<Resolution>,
+    /// Whether and how all neurons are moved together now and then.
+    pub polish: Option<Polish>,
     /// Whether refinement leaves components of ω that are zero as they are: directions in planes of coordinates.
     pub bound: bool,
     /// How many measurements the guard has, others than the run, where there are any in the loss: then their noise limits,
@@ -105,6 +108,13 @@ pub fn orthogonal<'a>(
             Found::Nothing(stopped) => break stopped,
         };
         run.update_multipliers(&grid)?;
+        let mut validation_loss = validation_loss;
+        if let Some(polish) = run.polishes() {
+            if run.polish(polish, &grid, observer)?.is_break() {
+                break Stopped::Interrupted;
+            }
+            validation_loss = validation_loss.and(Some(run.guard.state.loss));
+        }
         let loss = run.loss((params.reported)(run.network.len()))?;
         let flow = observer(&Step {
             network: &run.network,
@@ -113,6 +123,7 @@ pub fn orthogonal<'a>(
             loss,
             validation_loss,
             last: run.network.len() == params.neurons,
+            moves: None,
         })?;
         if flow.is_break() {
             break Stopped::Interrupted;
@@ -189,9 +200,9 @@ pub(super) struct Run<'a> {
     pub(super) metric: Option<Metric>,
     /// What was known at the last anchor, where gradients are taken on more points than inner products.
     pub(super) anchored: Option<Anchored<'a>>,
-    state: State,
+    pub(super) state: State,
     /// Neurons that are chosen already or depend on those chosen.
-    closed: HashSet<Vec<u64>>,
+    pub(super) closed: HashSet<Vec<u64>>,
     /// The coefficients before the last neuron came.
     before: Vec<f64>,
     pub(super) loss_of_zero: f64,
@@ -258,7 +269,15 @@ impl<'a> Run<'a> {
 
     /// Takes up an interrupted run by the very operations that it did.
     fn replay(&mut self, start: &State, grid: &Grid) -> Result<(), SolveError> {
-        for (n, (neuron, &score)) in start.neurons.iter().zip(&start.scores).enumerate() {
+        let moved = start.polished.unwrap_or(0);
+        if moved > 0 {
+            self.rebuild(&start.neurons[..moved], grid)?;
+            self.state.scores = start.scores[..moved].to_vec();
+            self.state.polished = start.polished;
+            self.first_score = start.scores.first().map(|score| score.abs());
+        }
+        let added = start.neurons.iter().zip(&start.scores).enumerate();
+        for (n, (neuron, &score)) in added.skip(moved) {
             if start.orthogonal_from == Some(n) {
                 self.switch_to_orthogonal()?;
             }
@@ -411,7 +430,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes the neuron just added back.
-    fn take_back(&mut self) {
+    pub(super) fn take_back(&mut self) {
         self.projection.pop();
         self.state.neurons.pop();
         self.state.scores.pop();
@@ -454,7 +473,7 @@ impl<'a> Run<'a> {
     }
 
     /// What the neurons took off the loss.
-    fn fallen(&self) -> f64 {
+    pub(super) fn fallen(&self) -> f64 {
         let before = self.anchored.as_ref().map_or(0.0, |anchored| anchored.before);
         0.5 * self.projection.explained() + before
     }
@@ -504,7 +523,7 @@ fn may_hold(length: usize, neurons: usize, work: f64) -> bool {
     numbers <= ORTHOGONAL_BYTES / 8 && numbers as f64 * neurons as f64 <= work
 }
 
-fn key(neuron: &Neuron) -> Vec<u64> {
+pub(super) fn key(neuron: &Neuron) -> Vec<u64> {
     neuron
         .omega
         .iter()

@@ -96,6 +96,7 @@ pub fn relaxed(
             timings.validation += started.elapsed();
         }
         let flow = observer(&Step {
+            moves: None,
             network: &run.network,
             state: &run.state,
             score: score.abs(),

@@ -345,6 +345,8 @@ impl<'a> Builder<'a> {
                 ));
             }
         }
+        let quadratic = potential_of(&terms).is_none();
+        self.require_polish(file, (&settings, &dictionary), quadratic, !penalties.is_empty())?;
         let choices = (&settings, &dictionary, &quadrature);
         if evolution.is_none() {
             quadrature.curvature = self.curvature(file, choices, (&terms, &penalties), overrides)?;

@@ -12,10 +12,14 @@ use crate::domain::{Domain, Region};
 use crate::greedy::Selection;
 use crate::loss::{Density, TermSpec};
 use crate::points::{MAX_HALTON_DIMENSION, PointSet, Rule};
+use crate::projection::ProjectionKind;
 use toml::Spanned;
 
 /// Steps across the domain for each ω of a box whose biases follow its weights.
 const BOX_OFFSETS: usize = 40;
+
+/// Steps that all neurons are moved by, each time, at most.
+const MAX_POLISH: i64 = 1000;
 
 impl Builder<'_> {
     pub(super) fn dictionary(&mut self, file: &File, selection: Selection) -> Built<Dictionary> {
@@ -355,6 +359,8 @@ impl Builder<'_> {
             projection: given.projection,
             // Whether there are penalties is known later.
             selection: Selection::Slope,
+            polish: optional_count(source, "solver.polish", &given.polish, 0, MAX_POLISH)?
+                .filter(|&steps| steps > 0),
         })
     }
 }
@@ -394,6 +400,46 @@ impl Builder<'_> {
 }
 
 impl Builder<'_> {
+    /// Refuses `polish` where neurons cannot be moved together.
+    pub(super) fn require_polish(
+        &self,
+        file: &File,
+        (settings, dictionary): (&Settings, &Dictionary),
+        quadratic: bool,
+        penalised: bool,
+    ) -> Built<()> {
+        let Some(given) = file.solver.polish.as_ref().filter(|_| settings.polish.is_some()) else {
+            return Ok(());
+        };
+        let reason = if settings.algorithm == Algorithm::Rga {
+            "moves neurons together with their projection, and the relaxed algorithm makes none"
+        } else if !matches!(
+            dictionary.directions,
+            DirectionKind::Sphere | DirectionKind::Pairs
+        ) {
+            "is for directions = \"sphere\" or \"pairs\""
+        } else if !dictionary.activation.has_sweep() {
+            "is for activation = \"relu^k\""
+        } else if self.dimension == 1 {
+            "is for two dimensions and more: in one, offsets lie on the edges of cells"
+        } else if !quadratic {
+            "is for linear equations"
+        } else if penalised || !self.held.is_empty() {
+            "is not for penalties or multipliers: Dirichlet conditions of an energy, periodic ones"
+        } else if settings.projection == ProjectionKind::Orthogonal {
+            "needs the Gram matrix: projection = \"cholesky\" or \"auto\""
+        } else if file.time.is_some() {
+            "is not for problems in time: the neurons of all steps are the same"
+        } else {
+            return Ok(());
+        };
+        let message = format!("`polish` {reason}");
+        Err(self
+            .source
+            .error("solver.polish", given.span(), message)
+            .help("leave it out"))
+    }
+
     /// Whether a neuron may live in a corner that the points of a sequence do not see while its load on the boundary
     /// is seen: then the quotient of the two, the decrease, knows no bounds.
     fn hides_corners(&self, file: &File) -> bool {

@@ -222,6 +222,7 @@ pub(super) struct FileSolver {
     #[serde(default)]
     pub projection: ProjectionKind,
     pub selection: Option<Spanned<SelectionKind>>,
+    pub polish: Option<Spanned<i64>>,
 }
 
 /// By what neurons are chosen, as files say it.

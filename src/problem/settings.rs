@@ -43,6 +43,9 @@ pub struct Settings {
     pub projection: ProjectionKind,
     /// By what neurons are chosen.
     pub selection: Selection,
+    /// Steps by which all neurons are moved together, whenever there are twice as many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub polish: Option<usize>,
 }
 
 /// What flags put in place of the file's settings.

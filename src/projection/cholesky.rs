@@ -52,6 +52,11 @@ impl Cholesky {
         dot(&step, &step)
     }
 
+    /// R.
+    pub fn factor(&self) -> &Triangle {
+        &self.triangle
+    }
+
     /// Takes the last neuron back.
     pub fn pop(&mut self) {
         self.triangle.pop();

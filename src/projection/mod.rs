@@ -129,6 +129,20 @@ impl<'a> Projection<'a> {
         matches!(self.way, Way::Cholesky(_))
     }
 
+    /// The same with the time that another one spent: it takes that one's place.
+    pub fn instead_of(mut self, other: &Projection) -> Self {
+        self.gram_time = other.gram_time;
+        self
+    }
+
+    /// R of the Gram matrix G = RᵀR, where that is factored.
+    pub fn factor(&self) -> Option<&Triangle> {
+        match &self.way {
+            Way::Cholesky(cholesky) => Some(cholesky.factor()),
+            Way::Orthogonal(..) | Way::Newton(_) => None,
+        }
+    }
+
     /// The time spent on sums over the points.
     pub fn gram_time(&self) -> Duration {
         self.gram_time

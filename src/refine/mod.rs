@@ -1,9 +1,12 @@
 //! From the best neurons of a scan to better ones near by: by Newton's method on the sphere where the slope is
-//! climbed, by a quasi-Newton [ascent](ascend) where the decrease is.
+//! climbed, by a quasi-Newton [ascent](ascend) where the decrease is. And from a network to a better one with as many
+//! neurons, [all together](Together).
 
 mod ascent;
+mod together;
 
 pub use ascent::ascend;
+pub use together::{Move, Pulse, Room, Together};
 
 use crate::candidates::Resolution;
 use crate::error::SolveError;

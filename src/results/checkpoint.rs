@@ -100,6 +100,9 @@ impl Checkpoint {
         if let Some(from) = state.orthogonal_from {
             notes.push(("orthogonal_from", from.to_string()));
         }
+        if let Some(neurons) = state.polished {
+            notes.push(("polished", neurons.to_string()));
+        }
         if let Some(guard) = state.guard {
             notes.push(("guard", guard_text(guard)));
         }
@@ -123,6 +126,7 @@ impl Checkpoint {
             steps,
             scores,
             guard: notes.get("guard").and_then(|guard| read_guard(guard)),
+            polished: notes.get("polished").and_then(|n| n.parse().ok()),
             orthogonal_from: notes.get("orthogonal_from").and_then(|from| from.parse().ok()),
             neurons: network.neurons.clone(),
         };
@@ -130,6 +134,12 @@ impl Checkpoint {
             path: path.to_path_buf(),
             reason: format!("damaged: {reason}"),
         };
+        if state
+            .polished
+            .is_some_and(|moved| moved > state.scores.len().min(network.len()))
+        {
+            return Err(damaged(format!("{} neurons, but more were moved", network.len())));
+        }
         let flow = match notes.remove("flow") {
             Some(text) => {
                 let mut flow: FlowState =

@@ -245,7 +245,7 @@ impl ResultDirectory {
         let line = match event {
             Event::Step(step) => step.row.to_csv(),
             Event::Time(step) => step.row.to_csv(),
-            Event::Points { .. } | Event::Initial { .. } => return Ok(()),
+            Event::Points { .. } | Event::Initial { .. } | Event::Moves { .. } => return Ok(()),
         };
         self.is_saved = false;
         self.add_to_history(&line)?;

@@ -21,6 +21,8 @@ pub struct Recording {
     pub(super) flow: Option<FlowState>,
     pub(super) time_rows: Vec<TimeRow>,
     pub(super) kept: Vec<Snapshot>,
+    /// Whether neurons are moved on the way.
+    moves: bool,
     place: Place,
     /// The last step; its neurons are the network's.
     last: (Network, State),
@@ -37,6 +39,7 @@ impl Recording {
             flow: None,
             time_rows: Vec::new(),
             kept: Vec::new(),
+            moves: problem.settings.polish.is_some(),
             place: Place::default(),
             last: (zero, State::default()),
         }
@@ -64,16 +67,14 @@ impl Recording {
         match event {
             Event::Step(step) => self.step(step),
             Event::Time(step) => self.time_step(step),
-            Event::Points { .. } | Event::Initial { .. } => {}
+            Event::Points { .. } | Event::Initial { .. } | Event::Moves { .. } => {}
         }
     }
 
     fn step(&mut self, step: &Progress) {
         self.rows.push(step.row.clone());
         if is_kept(step.network.len()) {
-            self.kept.push(Snapshot {
-                coefficients: step.network.coefficients.clone(),
-            });
+            self.kept.push(Snapshot::of(step.network, self.moves));
         }
         self.place = Place::from(step.place);
         // A step may be too short for copying the neurons twice.

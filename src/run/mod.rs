@@ -12,15 +12,17 @@ pub use resources::{candidates, estimated_seconds};
 
 use crate::candidates::{self, DirectionKind};
 use crate::cluster::Cluster;
+use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::estimate::{Measured, Snapshot, Verdict};
 use crate::flow::FlowState;
 use crate::greedy::{
-    self, Losses, OrthogonalParams, Outcome, RelaxedParams, Selection, State, Step, Stopped,
+    self, Losses, OrthogonalParams, Outcome, Polish, RelaxedParams, Selection, State, Step, Stopped,
 };
 use crate::network::Network;
 use crate::norms::ErrorMeter;
 use crate::problem::{Algorithm, Data, Problem, Purpose};
+use crate::refine::Room;
 use crate::report::{COEFFICIENTS, Report, Row, Seconds, TimeRow};
 use crate::sums::{PrecisionChoice, SumsReport, TableStore};
 use std::ops::ControlFlow;
@@ -72,6 +74,13 @@ pub enum Event<'a> {
     },
     /// A step was taken.
     Step(Progress<'a>),
+    /// All neurons are being moved together.
+    Moves {
+        /// How many steps are done.
+        done: usize,
+        /// How many there will be at most.
+        total: usize,
+    },
     /// A neuron was found for the initial value of a flow.
     Initial {
         /// How many there are.
@@ -169,11 +178,12 @@ pub fn run(
     let mut last: Option<Row> = options.resume.as_ref().and_then(|(_, rows)| rows.last().cloned());
     let mut snapshots = options.kept.clone();
     let mut observe = |step: &Step| -> Result<ControlFlow<()>, SolveError> {
+        if let Some((done, total)) = step.moves {
+            return Ok(observer(&Event::Moves { done, total }));
+        }
         let n = step.network.len();
         if crate::estimate::is_kept(n) {
-            snapshots.push(Snapshot {
-                coefficients: step.network.coefficients.clone(),
-            });
+            snapshots.push(Snapshot::of(step.network, problem.settings.polish.is_some()));
         }
         let reported = step.last || is_row(n, usize::MAX, &options.rows_at);
         let mut row = Row {
@@ -330,6 +340,14 @@ fn not_finite_warning(rows: &[Row]) -> Option<String> {
     ))
 }
 
+/// How far coordinates are from the centre of the domain's box, in the mean square.
+fn spread(domain: &Domain) -> Vec<f64> {
+    let width = |axis| domain.side(axis).1 - domain.side(axis).0;
+    (0..domain.dimension())
+        .map(|axis| width(axis) / 12f64.sqrt())
+        .collect()
+}
+
 fn solve(
     problem: &Problem,
     losses: Losses,
@@ -377,6 +395,14 @@ fn solve(
             candidates::resolution(&problem.domain, &rule)
         }),
         bound: dictionary.directions == DirectionKind::Pairs,
+        polish: problem.settings.polish.map(|steps| Polish {
+            steps,
+            room: Room {
+                center: center.clone(),
+                spread: spread(&problem.domain),
+                bound: dictionary.directions == DirectionKind::Pairs,
+            },
+        }),
         measured: (!problem.data.is_empty()).then(|| problem.data.iter().map(Data::held_back).sum()),
         reported: &reported,
         start,

@@ -96,6 +96,7 @@ fn timed_trial(problem: &Problem, points: usize, guard: bool) -> Result<Trial, S
 /// The same problem, small.
 fn trial(problem: &Problem, points: usize) -> Problem {
     let mut trial = problem.clone();
+    trial.settings.polish = None;
     trial.settings.neurons = problem.settings.neurons.min(TRIAL_NEURONS);
     let d = problem.dimension() as f64;
     let most = points;

@@ -1,0 +1,255 @@
+//! Neurons that are chosen one by one are moved together now and then: each was the best when it came, with those that
+//! came later they would stand elsewhere.
+
+use super::by_decrease::Anchored;
+use super::orthogonal::{Run, key};
+use super::{Selection, Step};
+use crate::candidates::Grid;
+use crate::error::SolveError;
+use crate::network::{Network, Neuron};
+use crate::projection::{Addition, Projection};
+use crate::refine::{Pulse, Room, Together};
+use crate::vector::dot;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// Neurons are moved when there are this many, twice as many, and so on, and at the end of the run.
+const FIRST: usize = 32;
+/// The damping at the first step …
+const DAMPING: f64 = 1e-2;
+/// … and by what it changes when a step was good, or failed.
+const FACTOR: f64 = 4.0;
+const LEAST_DAMPING: f64 = 1e-5;
+/// A step is good when it takes off the loss at least this part of what was predicted.
+const GOOD: f64 = 0.5;
+/// After so many steps that fail in a row there is nothing to gain.
+const MAX_FAILED: usize = 5;
+/// It ends when a step takes off less than this part of what all took off.
+const ENOUGH: f64 = 1e-3;
+/// How often coefficients are corrected by the gradient on all points: each correction gains a hundredth of the one before, or less.
+const ROUNDS: usize = 3;
+
+/// How neurons are moved together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Polish {
+    /// Steps each time, at most.
+    pub steps: usize,
+    /// Where there is room.
+    pub room: Room,
+}
+
+/// How many steps are done, of how many.
+pub type Moves = (usize, usize);
+
+/// What an observer says to every step.
+pub(super) type Observer<'o> = dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError> + 'o;
+
+/// Sees a projection and its neurons whenever one is added.
+type Added<'f> = dyn FnMut(&Projection, &[Neuron]) -> Result<(), SolveError> + 'f;
+
+impl<'a> Run<'a> {
+    /// Whether the neurons are moved now.
+    pub(super) fn polishes(&self) -> Option<&'a Polish> {
+        let n = self.network.len();
+        let due = (n >= FIRST && n.is_power_of_two()) || n == self.params.neurons;
+        self.params.polish.as_ref().filter(|_| due && n > 0)
+    }
+
+    /// Moves all neurons. Breaks off where the observer asks for it: then the neuron that came last is gone, and the run is what
+    /// it was before it.
+    pub(super) fn polish(
+        &mut self,
+        polish: &Polish,
+        grid: &Grid,
+        observer: &mut Observer,
+    ) -> Result<ControlFlow<()>, SolveError> {
+        let started = Instant::now();
+        let (unmoved, state) = (self.network.clone(), self.state.clone());
+        let mut pulse = |done: usize| {
+            let flow = observer(&Step {
+                network: &unmoved,
+                state: &state,
+                score: 0.0,
+                loss: f64::NAN,
+                validation_loss: None,
+                last: false,
+                moves: Some((done, polish.steps)),
+            })?;
+            match flow.is_break() {
+                true => Err(SolveError::Interrupted),
+                false => Ok(()),
+            }
+        };
+        let moved = self.move_while_it_helps(polish, grid, &mut pulse);
+        self.timings.refine += started.elapsed();
+        match moved {
+            Err(SolveError::Interrupted) => {
+                self.network = unmoved;
+                self.take_back();
+                Ok(ControlFlow::Break(()))
+            }
+            moved => moved.map(ControlFlow::Continue),
+        }
+    }
+
+    /// Step by step as long as the loss falls on the points of the run and on those of the guard.
+    fn move_while_it_helps(
+        &mut self,
+        polish: &Polish,
+        grid: &Grid,
+        pulse: &mut dyn FnMut(usize) -> Result<(), SolveError>,
+    ) -> Result<(), SolveError> {
+        let mut best = self.network.neurons.clone();
+        let mut losses = (self.training.risk(&self.network)?, self.validation_loss()?);
+        let (mut damping, mut fallen) = (DAMPING, 0.0);
+        for done in 0..polish.steps {
+            let moved = self.move_together(polish, losses.0, &mut damping, &mut || pulse(done))?;
+            let Some(gained) = moved else {
+                break;
+            };
+            let validation = self.validation_loss()?;
+            if validation.zip(losses.1).is_some_and(|(now, before)| now > before) {
+                break;
+            }
+            best.clone_from(&self.network.neurons);
+            losses = (losses.0 - gained, validation);
+            fallen += gained;
+            if gained < ENOUGH * fallen {
+                break;
+            }
+        }
+        self.rebuild(&best, grid)?;
+        self.state.polished = Some(best.len());
+        let explained = self.fallen();
+        self.guard.measure_anew(&self.network, explained)?;
+        self.state.guard = Some(self.guard.state);
+        Ok(())
+    }
+
+    fn validation_loss(&self) -> Result<Option<f64>, SolveError> {
+        let validation = self.guard.validation();
+        validation.map(|sums| sums.risk(&self.network)).transpose()
+    }
+
+    /// One step of all neurons with the projection after it; what it took off the loss, or nothing where none is to be found.
+    fn move_together(
+        &mut self,
+        polish: &Polish,
+        loss: f64,
+        damping: &mut f64,
+        pulse: &mut Pulse,
+    ) -> Result<Option<f64>, SolveError> {
+        let gradient = self.training.gradient(&self.network)?;
+        let (Some(slopes), Some(factor)) = (gradient.slopes(), self.projection.factor()) else {
+            return Ok(None);
+        };
+        let scores = slopes.slopes_at(&self.network.neurons)?;
+        let of = (&self.network, scores.as_slice());
+        let equations = Together::new(self.curvature, factor, of, &polish.room)?;
+        for _ in 0..MAX_FAILED {
+            let Some(step) = equations.step(*damping, pulse)? else {
+                return Ok(None);
+            };
+            let neurons = self.admitted(step.neurons);
+            // How far a step may go is seen after the projection: the coefficients follow the neurons farther than the model knows.
+            if let Some((projection, moved)) = self.projected(&neurons, &mut |_, _| pulse())? {
+                let gained = loss - self.training.risk(&moved)?;
+                if gained > 0.0 {
+                    if gained > GOOD * step.predicted {
+                        *damping = (*damping / FACTOR).max(LEAST_DAMPING);
+                    }
+                    self.projection = projection.instead_of(&self.projection);
+                    self.network = moved;
+                    return Ok(Some(gained));
+                }
+            }
+            *damping *= FACTOR;
+        }
+        Ok(None)
+    }
+
+    /// The neurons as the dictionary has them: |ω| = 1, biases in their range. One that the points do not see stays where it was.
+    fn admitted(&self, moved: Vec<Neuron>) -> Vec<Neuron> {
+        let [low, high] = self.params.bias;
+        let admitted = |(neuron, before): (Neuron, &Neuron)| {
+            let length = dot(&neuron.omega, &neuron.omega).sqrt();
+            let unit = Neuron {
+                omega: neuron.omega.iter().map(|o| o / length).collect(),
+                bias: (neuron.bias / length).clamp(low, high),
+            };
+            match self.seen.is_none_or(|seen| seen.sees(&unit)) {
+                true => unit,
+                false => before.clone(),
+            }
+        };
+        moved
+            .into_iter()
+            .zip(&self.network.neurons)
+            .map(admitted)
+            .collect()
+    }
+
+    /// The projection onto these neurons, from nothing, and u; none where one depends on the others. `added` sees every neuron
+    /// as it comes.
+    fn projected(
+        &self,
+        neurons: &[Neuron],
+        added: &mut Added,
+    ) -> Result<Option<(Projection<'a>, Network)>, SolveError> {
+        let dimension = self.network.dimension;
+        let mut projection = Projection::cholesky(self.curvature);
+        if self.anchored.is_some() {
+            projection = projection.anchored(self.training, dimension)?;
+        }
+        let mut u = Network::zero(self.network.activation, dimension);
+        for neuron in neurons {
+            if projection.try_add(&u, neuron, 0.0)? != Addition::Added {
+                return Ok(None);
+            }
+            u = u.advanced(1.0, neuron, 0.0);
+            added(&projection, &u.neurons)?;
+        }
+        for _ in 0..ROUNDS {
+            match self.anchored.is_some() {
+                true => {
+                    projection.correct(&u)?;
+                }
+                false => {
+                    let scores = projection.gradient(&u)?.list_scores(neurons)?;
+                    projection.follow_load(&scores);
+                }
+            }
+            u.coefficients = projection.coefficients(neurons)?;
+        }
+        Ok(Some((projection, u)))
+    }
+
+    /// Begins anew with these neurons, all at once: the projection onto them and what is known of the candidates.
+    pub(super) fn rebuild(&mut self, neurons: &[Neuron], grid: &Grid) -> Result<(), SolveError> {
+        let mut board = match self.params.selection {
+            Selection::Decrease => Some(self.unscored_board(grid)?),
+            Selection::Slope => None,
+        };
+        let mut absorb =
+            |projection: &Projection, neurons: &[Neuron]| match (&mut board, projection.newest(neurons)?) {
+                (Some(board), Some(newest)) => board.absorb(&newest, grid),
+                _ => Ok(()),
+            };
+        let Some((projection, u)) = self.projected(neurons, &mut absorb)? else {
+            return Err(SolveError::Breakdown {
+                neurons: neurons.len(),
+            });
+        };
+        self.projection = projection.instead_of(&self.projection);
+        self.network = u;
+        self.state.neurons = neurons.to_vec();
+        self.closed = neurons.iter().map(key).collect();
+        self.anchored.iter_mut().for_each(Anchored::forget);
+        self.correct()?;
+        if let Some(board) = &mut board {
+            board.refresh(&*self.projection.gradient(&self.network)?, grid)?;
+        }
+        self.board = board;
+        Ok(())
+    }
+}

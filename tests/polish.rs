@@ -1,0 +1,151 @@
+//! All neurons moved together: better networks of as many neurons, to the same bytes after an interruption.
+
+use greedy_pde::network::Network;
+use greedy_pde::problem::{Overrides, Problem};
+use greedy_pde::report::Report;
+use greedy_pde::results::{Existing, ResultDirectory};
+use greedy_pde::run::{Event, RunOptions, run};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+const CUBE: &str = "name = \"cube\"\n[domain]\ndimension = 3\n[equation]\nreaction = \"1\"\n\
+    exact = \"cos(pi*x)*cos(pi*y)*cos(pi*z)\"\n[boundary]\ncondition = \"neumann\"\n[dictionary]\n\
+    activation = \"relu^3\"\ncandidates = 64\n[quadrature]\nrule = \"gauss\"\ncells = 7\ncurvature = 5\n\
+    order = 3\n[solver]\nneurons = 32\n";
+
+fn problem(text: &str) -> Problem {
+    Problem::from_toml(text, "polish.toml", &Overrides::default()).unwrap()
+}
+
+fn solved(text: &str) -> (Report, Network) {
+    run(&problem(text), &RunOptions::default(), &mut |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap()
+}
+
+fn h1(report: &Report) -> f64 {
+    report.rows.last().unwrap().h1.unwrap()
+}
+
+#[test]
+fn moved_neurons_are_better_ones() {
+    let residual = CUBE
+        .replace(
+            "reaction = \"1\"",
+            "formulation = \"residual\"\noperator = \"-laplacian(u) + u\"",
+        )
+        .replace("curvature = 5\n", "");
+    for (text, at_most) in [(CUBE, 0.5), (residual.as_str(), 0.7)] {
+        let (before, _) = solved(text);
+        let (after, network) = solved(&format!("{text}polish = 10\n"));
+        assert_eq!(network.len(), 32);
+        assert!(
+            h1(&after) < at_most * h1(&before),
+            "{} {}",
+            h1(&after),
+            h1(&before)
+        );
+        let last = after.rows.last().unwrap();
+        let before = before.rows.last().unwrap();
+        assert!(last.validation_loss.unwrap() < before.validation_loss.unwrap());
+        let length = |omega: &[f64]| omega.iter().map(|o| o * o).sum::<f64>();
+        assert!(
+            network
+                .neurons
+                .iter()
+                .all(|g| (length(&g.omega) - 1.0).abs() < 1e-12)
+        );
+    }
+}
+
+#[test]
+fn the_estimate_holds_when_neurons_have_moved() {
+    let (report, _) = solved(&CUBE.replace("neurons = 32", "neurons = 64\npolish = 4"));
+    let (estimate, measured) = (report.estimate.unwrap(), report.rows.last().unwrap().h1.unwrap());
+    let ratio = estimate.h1 / measured;
+    assert!((0.2..8.0).contains(&ratio), "{ratio}");
+    assert!(report.usable);
+}
+
+#[test]
+fn directions_in_planes_stay_there() {
+    let text = CUBE
+        .replace("cos(pi*x)*cos(pi*y)*cos(pi*z)", "cos(pi*x)*cos(pi*y) + sin(y*z)")
+        .replace("candidates = 64", "directions = \"pairs\"");
+    let (before, unmoved) = solved(&text);
+    let (after, network) = solved(&format!("{text}polish = 6\n"));
+    let loss = |report: &Report| report.rows.last().unwrap().validation_loss.unwrap();
+    assert!(loss(&after) < loss(&before), "{} {}", loss(&after), loss(&before));
+    assert_ne!(network.neurons, unmoved.neurons);
+    for neuron in &network.neurons {
+        assert!(neuron.omega.iter().filter(|&&o| o != 0.0).count() <= 2);
+    }
+}
+
+/// Runs until `stop` says so; the bytes of the network then.
+fn run_until(path: &Path, text: &str, existing: Existing, stop: &dyn Fn(&Event) -> bool) -> Vec<u8> {
+    let problem = problem(text);
+    let mut directory = ResultDirectory::open(path, &problem, text, existing).unwrap();
+    let observer = &mut |event: &Event| match stop(event) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    directory.run(&problem, &RunOptions::default(), observer).unwrap();
+    std::fs::read(path.join("network.safetensors")).unwrap_or_default()
+}
+
+#[test]
+fn an_interrupted_run_ends_with_the_same_bytes() {
+    let text = CUBE.replace("neurons = 32", "neurons = 44\npolish = 3");
+    let slope = text
+        .replace("curvature = 5\n", "")
+        .replace("polish", "selection = \"slope\"\npolish");
+    let after_moving = |event: &Event| matches!(event, Event::Step(step) if step.row.n == 38);
+    let while_moving = |event: &Event| matches!(event, Event::Moves { done: 1, .. });
+    for text in [text, slope] {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = run_until(&folder.path().join("whole"), &text, Existing::Refuse, &|_| false);
+        for (name, stop) in [
+            ("after", &after_moving as &dyn Fn(&Event) -> bool),
+            ("while", &while_moving),
+        ] {
+            let path = folder.path().join(name);
+            let partial = run_until(&path, &text, Existing::Refuse, stop);
+            assert_ne!(partial, whole);
+            let resumed = run_until(&path, &text, Existing::Resume, &|_| false);
+            assert!(resumed == whole, "interrupted {name} moving");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_moved_is_refused_with_its_place() {
+    let moved = format!("{CUBE}polish = 3\n");
+    for (from, to, reason) in [
+        (
+            "[solver]",
+            "[solver]\nalgorithm = \"rga\"\nradius = 2.0",
+            "relaxed",
+        ),
+        ("candidates = 64", "directions = \"axes\"", "sphere"),
+        ("\"relu^3\"", "\"tanh\"", "relu^k"),
+        ("reaction = \"1\"", "potential = \"cosh(u)\"", "linear"),
+        ("\"neumann\"", "\"dirichlet\"", "multipliers"),
+        ("polish = 3", "polish = -1", "whole number"),
+        ("polish = 3", "polish = 3\nprojection = \"orthogonal\"", "Gram"),
+    ] {
+        let mut text = moved.replace(from, to);
+        if !to.contains("polish") {
+            text = text.replace("curvature = 5\n", "");
+        }
+        let error = Problem::from_toml(&text, "polish.toml", &Overrides::default()).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains(reason), "{to}: {message}");
+        let line = 1 + text.lines().position(|line| line.starts_with("polish")).unwrap();
+        assert!(
+            message.contains(&format!("polish.toml:{line}:")),
+            "{line}: {message}"
+        );
+    }
+}
