@@ -149,3 +149,24 @@ fn a_file_that_is_held_is_not_looked_for() {
     assert_eq!(problem.files, [held]);
     assert_eq!(problem.data[0].count, 2);
 }
+
+#[test]
+fn a_checkpoint_with_one_bit_changed_is_refused() {
+    let mut recording = Recording::new(&problem(), TEXT);
+    run(&problem(), &RunOptions::default(), &mut |event| {
+        recording.note(event);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let bytes = recording.checkpoint().to_bytes().unwrap();
+    let place = Path::new(CHECKPOINT);
+    assert!(Checkpoint::of_bytes(&bytes, place).is_ok());
+    // In a number of the network, and in a figure of its history.
+    let figure = bytes.windows(4).position(|text| text == b"\\n7,").unwrap() + 6;
+    for at in [bytes.len() - 20, figure] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        let error = Checkpoint::of_bytes(&damaged, place).unwrap_err();
+        assert!(error.to_string().contains("checksum"), "{error}");
+    }
+}

@@ -100,8 +100,11 @@ fn dictionary(problem: &Problem) -> String {
 
 fn algorithm(problem: &Problem) -> String {
     let settings = &problem.settings;
+    let moved = settings.polish.map(|steps| {
+        format!(", all moved together by up to {steps} steps when there are 32, 64, … of them and at the end")
+    });
     format!(
-        "{}, {} neurons, seed {}{}",
+        "{}, {} neurons, seed {}{}{}",
         match settings.algorithm {
             Algorithm::Oga if problem.has_potential() => "orthogonal greedy with Newton's method",
             Algorithm::Oga => "orthogonal greedy",
@@ -113,7 +116,8 @@ fn algorithm(problem: &Problem) -> String {
             ", guarded by independent points"
         } else {
             ""
-        }
+        },
+        moved.unwrap_or_default()
     )
 }
 
@@ -147,7 +151,13 @@ fn time(problem: &Problem) -> Result<String, Failure> {
         _ if seconds < 6000.0 => format!("about {:.0} minutes", seconds / 60.0),
         _ => format!("about {:.0} hours", seconds / 3600.0),
     };
-    Ok(format!("{about} on this machine's CPU, judging by a small trial"))
+    let moved = match problem.settings.polish {
+        Some(_) => ", without what `polish` takes",
+        None => "",
+    };
+    Ok(format!(
+        "{about} on this machine's CPU, judging by a small trial{moved}"
+    ))
 }
 
 /// A number with four digits: enough to see what it is.

@@ -118,6 +118,13 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
+    /// The same where the neurons are other ones, too: each new one is checked for now.
+    pub(super) fn begin_anew(&mut self, network: &Network, explained: f64) -> Result<(), SolveError> {
+        self.state.interval = 1;
+        self.state.since = 0;
+        self.measure_anew(network, explained)
+    }
+
     /// Takes the gradient at u, to foresee from there.
     pub(super) fn anchor(&mut self, u: &Network) -> Result<(), SolveError> {
         let started = Instant::now();

@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
         self.rebuild(&best, grid)?;
         self.state.polished = Some(best.len());
         let explained = self.fallen();
-        self.guard.measure_anew(&self.network, explained)?;
+        self.guard.begin_anew(&self.network, explained)?;
         self.state.guard = Some(self.guard.state);
         Ok(())
     }

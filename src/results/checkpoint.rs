@@ -72,7 +72,16 @@ impl Checkpoint {
         ]
     }
 
+    /// What is noted beside the numbers, with a checksum of all.
     fn notes(&self) -> Vec<(&'static str, String)> {
+        let mut notes = self.facts();
+        let columns = self.columns().map(|(_, column)| column);
+        let facts = notes.iter().map(|(name, fact)| (*name, fact.as_str()));
+        notes.push((CHECKSUM, checksum(&self.network, columns, facts)));
+        notes
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
         let state = &self.state;
         let mut notes = vec![
             ("problem", self.problem.clone()),
@@ -122,6 +131,17 @@ impl Checkpoint {
     fn of((network, mut more, mut notes): network_file::Loaded, path: &Path) -> Result<Self, ResultsError> {
         let steps = more.pop().unwrap_or_default();
         let scores = more.pop().unwrap_or_default();
+        if let Some(noted) = notes.remove(CHECKSUM) {
+            // The network's own note is not among the facts.
+            let facts = notes.iter().filter(|(name, _)| *name != "activation");
+            let facts = facts.map(|(name, fact)| (name.as_str(), fact.as_str()));
+            if noted != checksum(&network, [&scores, &steps], facts) {
+                return Err(ResultsError::Unreadable {
+                    path: path.to_path_buf(),
+                    reason: "damaged: its checksum is another one".to_string(),
+                });
+            }
+        }
         let state = State {
             steps,
             scores,
@@ -196,6 +216,32 @@ impl Checkpoint {
             },
         })
     }
+}
+
+/// The note that holds the checksum.
+const CHECKSUM: &str = "checksum";
+
+/// A checksum of a checkpoint's numbers and of its facts, in whatever order these come.
+fn checksum<'f>(
+    network: &Network,
+    columns: [&[f64]; 2],
+    facts: impl Iterator<Item = (&'f str, &'f str)>,
+) -> String {
+    let mut sum = crc32fast::Hasher::new();
+    for neuron in &network.neurons {
+        sum.update(bytemuck::cast_slice(&neuron.omega));
+        sum.update(&neuron.bias.to_le_bytes());
+    }
+    for column in [network.coefficients.as_slice()].into_iter().chain(columns) {
+        sum.update(bytemuck::cast_slice(column));
+    }
+    let mut facts: Vec<(&str, &str)> = facts.collect();
+    facts.sort_unstable();
+    for (name, fact) in facts {
+        sum.update(name.as_bytes());
+        sum.update(fact.as_bytes());
+    }
+    format!("{:08x}", sum.finalize())
 }
 
 fn guard_text(guard: GuardState) -> String {
