@@ -206,7 +206,9 @@ fn numbers(tensors: &SafeTensors, name: &str) -> Result<(Vec<usize>, Vec<f64>), 
         .map(|chunk| f64::from_le_bytes(chunk.try_into().unwrap_or_default()))
         .collect::<Vec<f64>>();
     if values.iter().any(|value| !value.is_finite()) {
-        return Err(format!("damaged: `{name}` holds something that is not a finite number"));
+        return Err(format!(
+            "damaged: `{name}` holds something that is not a finite number"
+        ));
     }
     Ok((view.shape().to_vec(), values))
 }

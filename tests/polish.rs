@@ -1,10 +1,13 @@
 //! All neurons moved together: better networks of as many neurons, to the same bytes after an interruption.
 
-use greedy_pde::network::Network;
-use greedy_pde::problem::{Overrides, Problem};
+use greedy_pde::network::{Network, Neuron};
+use greedy_pde::problem::{Overrides, Problem, Purpose};
+use greedy_pde::projection::{Addition, Projection};
+use greedy_pde::refine::{Room, Together};
 use greedy_pde::report::Report;
 use greedy_pde::results::{Existing, ResultDirectory};
 use greedy_pde::run::{Event, RunOptions, run};
+use greedy_pde::sums::{CpuOptions, CpuSums, Sums};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -81,6 +84,52 @@ fn directions_in_planes_stay_there() {
     for neuron in &network.neurons {
         assert!(neuron.omega.iter().filter(|&&o| o != 0.0).count() <= 2);
     }
+}
+
+/// The projection onto these neurons, and u.
+fn projected<'a>(sums: &'a dyn Sums, neurons: &[Neuron]) -> (Projection<'a>, Network) {
+    let mut projection = Projection::cholesky(sums);
+    let mut u = Network::zero(sums.activation(), 3);
+    for neuron in neurons {
+        let score = sums
+            .gradient(&u)
+            .unwrap()
+            .list_scores(std::slice::from_ref(neuron))
+            .unwrap()[0];
+        assert_eq!(projection.try_add(&u, neuron, score).unwrap(), Addition::Added);
+        u = u.advanced(1.0, neuron, 0.0);
+        u.coefficients = projection.coefficients(&u.neurons).unwrap();
+    }
+    (projection, u)
+}
+
+/// The shorter a step, the closer is what it gains after the projection to what its model says.
+#[test]
+fn short_steps_gain_what_is_predicted() {
+    let text = CUBE
+        .replace("neurons = 32", "neurons = 12")
+        .replace("curvature = 5\n", "");
+    let problem = problem(&text);
+    let (_, network) = solved(&text);
+    let loss = problem.loss(12, Purpose::Training).unwrap();
+    let sums = CpuSums::new(loss, network.activation, CpuOptions::default()).unwrap();
+    let (projection, u) = projected(&sums, &network.neurons);
+    let room = Room {
+        center: vec![0.5; 3],
+        spread: vec![0.3; 3],
+        bound: false,
+    };
+    let gradient = sums.gradient(&u).unwrap();
+    let scores = gradient.slopes().unwrap().slopes_at(&u.neurons).unwrap();
+    let factor = projection.factor().unwrap();
+    let equations = Together::new(&sums, factor, (&u, &scores), &room).unwrap();
+    let ratio = |damping: f64| {
+        let step = equations.step(damping, &mut || Ok(())).unwrap().unwrap();
+        let (_, moved) = projected(&sums, &step.neurons);
+        (sums.risk(&u).unwrap() - sums.risk(&moved).unwrap()) / step.predicted
+    };
+    let (long, short) = ((ratio(1.0) - 1.0).abs(), (ratio(1000.0) - 1.0).abs());
+    assert!(short < 0.01 && short < long, "{long} {short}");
 }
 
 /// Runs until `stop` says so; the bytes of the network then.
