@@ -4,12 +4,13 @@ use greedy_pde::cluster::{Cluster, in_threads};
 use greedy_pde::network::Network;
 use greedy_pde::problem::{Overrides, Problem, Purpose};
 use greedy_pde::run::{RunOptions, run, table_axes};
-use greedy_pde::sums::{MomentTables, PassOptions};
+use greedy_pde::sums::{MomentTables, PassOptions, PrecisionChoice};
 use std::ops::ControlFlow;
 
-fn solved(problem: &Problem, cluster: Cluster) -> Network {
+fn solved(problem: &Problem, precision: PrecisionChoice, cluster: Cluster) -> Network {
     let options = RunOptions {
         cluster,
+        precision,
         ..RunOptions::default()
     };
     run(problem, &options, &mut |_| ControlFlow::Continue(()))
@@ -29,15 +30,19 @@ fn bits(network: &Network) -> Vec<u64> {
 }
 
 fn check(equation: &str, dictionary: &str, quadrature: &str, solver: &str) {
+    check_in(PrecisionChoice::Auto, equation, dictionary, quadrature, solver);
+}
+
+fn check_in(precision: PrecisionChoice, equation: &str, dictionary: &str, quadrature: &str, solver: &str) {
     let text = format!(
         "name = \"shared\"\n[domain]\ndimension = 2\n[equation]\n{equation}\n[dictionary]\n{dictionary}\n\
          [quadrature]\n{quadrature}\n[solver]\n{solver}\n"
     );
     let problem = Problem::from_toml(&text, "shared", &Overrides::default()).unwrap();
-    let alone = bits(&solved(&problem, Cluster::alone()));
+    let alone = bits(&solved(&problem, precision, Cluster::alone()));
     assert!(alone.len() > 8, "too few neurons for a test");
     for size in [2, 3, 8] {
-        for network in in_threads(size, |cluster| solved(&problem, cluster)) {
+        for network in in_threads(size, |cluster| solved(&problem, precision, cluster)) {
             assert_eq!(bits(&network), alone, "{size} processes");
         }
     }
@@ -46,6 +51,8 @@ fn check(equation: &str, dictionary: &str, quadrature: &str, solver: &str) {
 const ENERGY: &str =
     "reaction = \"1\"\nexact = \"cos(pi*x)*cos(2*pi*y)\"\n[boundary]\ncondition = \"neumann\"";
 const HELD: &str = "exact = \"sin(pi*x)*sin(pi*y)\"\n[boundary]\ncondition = \"dirichlet\"";
+const POTENTIAL: &str =
+    "potential = \"u^4 + u^2\"\nsource = \"10*cos(pi*x)\"\n[boundary]\ncondition = \"neumann\"";
 
 #[test]
 fn by_slope() {
@@ -56,6 +63,32 @@ fn by_slope() {
         "rule = \"gauss\"\ncells = 40",
         solver,
     );
+}
+
+/// Whole numbers: of a few points and of many, of an inside and boundaries where some processes have no points, of
+/// residuals, and of columns that the host computed.
+#[test]
+fn in_whole_numbers() {
+    let gauss = "rule = \"gauss\"\ncells = 40";
+    let halton = "rule = \"halton\"\npoints = 30000";
+    let residual = "formulation = \"residual\"\noperator = \"-laplacian(u) + u\"\n\
+                    exact = \"cos(pi*x)*y\"\n[boundary]\ncondition = \"dirichlet\"";
+    let relu = |power: usize| format!("activation = \"relu^{power}\"\ncandidates = 24");
+    for (equation, power, quadrature, solver) in [
+        (
+            ENERGY,
+            2,
+            gauss,
+            "neurons = 8\nselection = \"slope\"\nguard = true",
+        ),
+        (ENERGY, 2, halton, "neurons = 8\nselection = \"decrease\""),
+        (HELD, 3, gauss, "neurons = 6\nprojection = \"orthogonal\""),
+        (residual, 3, gauss, "neurons = 6"),
+        (POTENTIAL, 2, halton, "neurons = 5"),
+    ] {
+        let precision = PrecisionChoice::Integer;
+        check_in(precision, equation, &relu(power), quadrature, solver);
+    }
 }
 
 #[test]
@@ -137,14 +170,12 @@ fn flows() {
 /// Relaxed steps, and Newton's method, with a potential.
 #[test]
 fn potentials() {
-    let equation =
-        "potential = \"u^4 + u^2\"\nsource = \"10*cos(pi*x)\"\n[boundary]\ncondition = \"neumann\"";
     for solver in [
         "neurons = 10\nalgorithm = \"rga\"\nradius = 4",
         "neurons = 8\nalgorithm = \"oga\"",
     ] {
         check(
-            equation,
+            POTENTIAL,
             "activation = \"relu^2\"",
             "rule = \"monte_carlo\"\npoints = 9000",
             solver,

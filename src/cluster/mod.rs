@@ -10,6 +10,7 @@ mod mpi;
 mod part;
 mod relay;
 mod threads;
+mod whole;
 mod wire;
 
 #[cfg(feature = "mpi")]
