@@ -15,6 +15,7 @@ mod wire;
 
 #[cfg(feature = "mpi")]
 pub use mpi::join;
+pub(crate) use relay::CHUNK;
 pub use threads::in_threads;
 pub use wire::{Traffic, Wire};
 
