@@ -100,20 +100,39 @@ impl Cluster {
         total.split_off(start)
     }
 
-    /// total ← total + own, for one process after the other in this order. The first has the total before, the last has it
-    /// then.
-    pub fn pass_on(&self, order: &[usize], total: &mut [f64], own: &[f64]) {
-        let Some(place) = order.iter().position(|&rank| rank == self.rank()) else {
+    /// Numbers go from one process to the next in this order, each adding its own: the last one then has the sums.
+    pub fn pass_on(&self, order: &[usize], numbers: &mut [f64]) {
+        let (Some(wire), Some(place)) = (&self.wire, order.iter().position(|&rank| rank == self.rank()))
+        else {
             return;
         };
-        for (total, own) in total.chunks_mut(LONG_CHUNK).zip(own.chunks(LONG_CHUNK)) {
-            if let (Some(wire), Some(before)) = (&self.wire, place.checked_sub(1)) {
-                wire.receive(order[before], bytemuck::cast_slice_mut(total));
+        let mut sums = vec![0.0; LONG_CHUNK.min(numbers.len())];
+        for own in numbers.chunks_mut(LONG_CHUNK) {
+            if let Some(before) = place.checked_sub(1) {
+                let sums = &mut sums[..own.len()];
+                wire.receive(order[before], bytemuck::cast_slice_mut(sums));
+                add(own, sums);
             }
-            add(total, own);
-            if let (Some(wire), Some(&next)) = (&self.wire, order.get(place + 1)) {
-                wire.send(next, bytemuck::cast_slice(total));
+            if let Some(&next) = order.get(place + 1) {
+                wire.send(next, bytemuck::cast_slice(own));
             }
+        }
+    }
+
+    /// Numbers go from the first process to the last and back; the others have no part in it.
+    pub fn to_and_fro(&self, numbers: &mut [f64]) {
+        let Some(wire) = &self.wire else { return };
+        let (words, last) = (bytemuck::cast_slice_mut(numbers), wire.size() - 1);
+        match wire.rank() {
+            0 => {
+                wire.send(last, words);
+                wire.receive(last, words);
+            }
+            rank if rank == last => {
+                wire.receive(0, words);
+                wire.send(0, words);
+            }
+            _ => {}
         }
     }
 

@@ -7,6 +7,7 @@ use super::MomentTables;
 use super::block::Block;
 use super::file::TableStore;
 use super::tables::{PASS_BLOCK, PairSums, Roles};
+use crate::candidates::AxisBins;
 use crate::cluster::Cluster;
 use crate::error::SolveError;
 use crate::loss::Term;
@@ -114,43 +115,50 @@ impl Pass<'_> {
     }
 
     /// Group by group, a round of groups at a time, one for each process: the sums so far go from one to the next, who adds those of its
-    /// group. In every other round they go back, so that they are where the next round begins.
+    /// group. In every other round they go back, so that they are where the next round begins. When they are at the first
+    /// process it may save them.
     pub(super) fn shared(
         &mut self,
-        mut total: MomentTables,
+        empty: MomentTables,
         groups: &[Range<usize>],
-        cluster: &Cluster,
+        (cluster, store): (&Cluster, Option<&TableStore>),
         observer: &mut PassObserver,
     ) -> Result<MomentTables, SolveError> {
         let count = self.term.points.len();
-        let mut own = MomentTables::empty(total.power, total.axes.clone());
+        let store = store.filter(|_| cluster.is_first());
+        let mut tables = SharedTables::new(empty);
+        let mut saved = tables.resume(groups, cluster, store);
+        let first = groups.iter().take_while(|group| group.end <= saved).count();
         let mut holder = 0;
-        for (number, round) in groups.chunks(cluster.size()).enumerate() {
+        for (number, round) in groups[first..].chunks(cluster.size()).enumerate() {
             let ranks = 0..cluster.size();
             let order: Vec<usize> = match number % 2 {
                 0 => ranks.take(round.len()).collect(),
                 _ => ranks.rev().take(round.len()).collect(),
             };
             let mine = order.iter().zip(round).find(|(rank, _)| **rank == cluster.rank());
-            own.clear();
             let summed = match mine {
-                Some((_, group)) => self.add_group(&mut own, group.clone()),
+                Some((_, group)) => self.add_group(tables.for_group(), group.clone()),
                 None => Ok(()),
             };
             cluster.agree(summed)?;
-            for (total, own) in total.columns().into_iter().zip(own.columns()) {
-                cluster.pass_on(&order, total, own);
-            }
+            tables.pass_on(&order, cluster);
             holder = order.last().copied().unwrap_or(holder);
             let done = round.last().map_or(count, |group| group.end);
-            if observer(done, count).is_break() {
+            let interrupted = observer(done, count).is_break();
+            let kept = match (store, &mut tables.total) {
+                (Some(store), Some(total)) if interrupted || is_due(store, done - saved, count) => {
+                    saved = done;
+                    save(store, total, done)
+                }
+                _ => Ok(()),
+            };
+            cluster.agree(kept)?;
+            if interrupted {
                 return Err(SolveError::Interrupted);
             }
         }
-        for column in total.columns() {
-            cluster.tell_all(holder, column);
-        }
-        Ok(total)
+        Ok(tables.told(holder, cluster))
     }
 
     fn add_group(&mut self, tables: &mut MomentTables, group: Range<usize>) -> Result<(), SolveError> {
@@ -178,6 +186,95 @@ impl Pass<'_> {
         }
         tables.add_axes(&self.block, &self.roles);
         Ok(end)
+    }
+}
+
+/// The tables of one of several processes. Most need only one: that of their group, to which the sums so far are added as
+/// they come by.
+struct SharedTables {
+    /// The sums so far, where they are here.
+    total: Option<MomentTables>,
+    /// Those of a group, or zeros.
+    own: Option<MomentTables>,
+    /// Memory that nobody needs any more: new memory takes longer than to clear it.
+    free: Vec<MomentTables>,
+    /// The shape of tables.
+    shape: (usize, Vec<AxisBins>),
+}
+
+impl SharedTables {
+    fn new(empty: MomentTables) -> Self {
+        Self {
+            shape: (empty.power, empty.axes.clone()),
+            total: None,
+            own: Some(empty),
+            free: Vec::new(),
+        }
+    }
+
+    fn take_own(&mut self) -> MomentTables {
+        let cleared = |mut used: MomentTables| {
+            used.clear();
+            used
+        };
+        let own = self.own.take().or_else(|| self.free.pop().map(cleared));
+        own.unwrap_or_else(|| MomentTables::empty(self.shape.0, self.shape.1.clone()))
+    }
+
+    /// Takes up what the first process finds; how many points that is, as everybody is told.
+    fn resume(&mut self, groups: &[Range<usize>], cluster: &Cluster, store: Option<&TableStore>) -> usize {
+        let mut loaded = 0;
+        if let Some(store) = store {
+            let mut tables = self.take_own();
+            loaded = store.load(&mut tables).unwrap_or(0);
+            // Sums of an earlier version had no groups.
+            if !groups.iter().any(|group| group.end == loaded) {
+                loaded = 0;
+                tables.clear();
+            }
+            match loaded {
+                0 => self.own = Some(tables),
+                _ => self.total = Some(tables),
+            }
+        }
+        cluster.from_first(vec![loaded as u64])[0] as usize
+    }
+
+    /// Where the sums of a group go.
+    fn for_group(&mut self) -> &mut MomentTables {
+        let own = self.take_own();
+        self.own.insert(own)
+    }
+
+    /// The sums so far come by, and have those of the group added to them.
+    fn pass_on(&mut self, order: &[usize], cluster: &Cluster) {
+        let rank = cluster.rank();
+        let Some(place) = order.iter().position(|&other| other == rank) else {
+            return;
+        };
+        let mut own = self.take_own();
+        if let Some(mut total) = self.total.take() {
+            // A sum of two numbers is the same whichever is first.
+            own.add(&mut total);
+            self.free.push(total);
+        }
+        for column in own.columns() {
+            cluster.pass_on(order, column);
+        }
+        match place + 1 == order.len() {
+            true => self.total = Some(own),
+            false => self.free.push(own),
+        }
+    }
+
+    /// The sums, everywhere.
+    fn told(mut self, holder: usize, cluster: &Cluster) -> MomentTables {
+        let any = self.total.take().or(self.own.take()).or(self.free.pop());
+        let mut total = any.unwrap_or_else(|| self.take_own());
+        for column in total.columns() {
+            cluster.tell_all(holder, column);
+        }
+        total
     }
 }
 
