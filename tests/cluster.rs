@@ -16,20 +16,23 @@ fn solve(folder: &Path, ranks: usize, problem: &str, more: &[&str]) -> Command {
 fn solve_on(backend: &str, folder: &Path, ranks: usize, problem: &str, more: &[&str]) -> Command {
     let file = folder.join("problem.toml");
     std::fs::write(&file, problem).unwrap();
-    let program = env!("CARGO_BIN_EXE_greedy-pde");
-    let mut command = match ranks {
-        0 => Command::new(program),
-        _ => {
-            let mut command = Command::new("mpirun");
-            command.args(["--allow-run-as-root", "--oversubscribe", "--quiet", "-n"]);
-            command.arg(ranks.to_string()).arg(program);
-            command
-        }
-    };
+    let mut command = by_processes(ranks);
     command.arg("solve").arg(file);
     command.args(["--backend", backend, "--threads", "1", "--no-report", "--output"]);
     command.arg(folder.join("run")).args(more);
     command.stdin(Stdio::null());
+    command
+}
+
+/// The program by so many processes.
+fn by_processes(ranks: usize) -> Command {
+    let program = env!("CARGO_BIN_EXE_greedy-pde");
+    if ranks == 0 {
+        return Command::new(program);
+    }
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "--quiet", "-n"]);
+    command.arg(ranks.to_string()).arg(program);
     command
 }
 
@@ -133,6 +136,40 @@ fn whole_numbers_are_those_of_one_process() {
             "{ranks} processes with adapters"
         );
     }
+}
+
+/// The other commands that solve: told once, and the same figures as from one process.
+#[test]
+fn tables_and_benchmarks_are_shared() {
+    let by = |ranks: usize, arguments: &[&str]| {
+        let mut command = by_processes(ranks);
+        let output = command.args(arguments).stdin(Stdio::null()).output().unwrap();
+        let told = String::from_utf8(output.stdout.clone()).unwrap();
+        done(output);
+        told
+    };
+    let table = [
+        "reproduce",
+        "table01",
+        "--max-neurons",
+        "8",
+        "--threads",
+        "1",
+        "-q",
+    ];
+    assert_eq!(by(2, &table), by(0, &table));
+    let pass = [
+        "bench",
+        "cluster",
+        "--pass-points",
+        "30000",
+        "--threads",
+        "1",
+        "--json",
+    ];
+    let scaling: serde_json::Value = serde_json::from_str(&by(2, &pass)).unwrap();
+    assert!(scaling["bandwidth"].as_f64().unwrap() > 0.0);
+    assert_eq!(scaling["measurements"].as_array().unwrap().len(), 8);
 }
 
 #[test]

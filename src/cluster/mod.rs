@@ -5,6 +5,7 @@
 //! runs whose number does not depend on who adds them up, each process has whole runs, and the sums of runs are
 //! added one after the other, carried from process to process.
 
+mod exchange;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod part;

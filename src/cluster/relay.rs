@@ -11,8 +11,6 @@ use std::ops::Range;
 const FEW: usize = 4096;
 /// Longer sums go in chunks of so many numbers: a process sends one while the next adds its own to the one before.
 pub(crate) const CHUNK: usize = 1 << 13;
-/// The same for tables, of which there is more to send than processes to wait.
-const LONG_CHUNK: usize = 1 << 17;
 /// Scalar products go in this many groups, for the same reason.
 const GROUPS: usize = 16;
 
@@ -98,25 +96,6 @@ impl Cluster {
             start = end;
         }
         total.split_off(start)
-    }
-
-    /// Numbers go from one process to the next in this order, each adding its own: the last one then has the sums.
-    pub fn pass_on(&self, order: &[usize], numbers: &mut [f64]) {
-        let (Some(wire), Some(place)) = (&self.wire, order.iter().position(|&rank| rank == self.rank()))
-        else {
-            return;
-        };
-        let mut sums = vec![0.0; LONG_CHUNK.min(numbers.len())];
-        for own in numbers.chunks_mut(LONG_CHUNK) {
-            if let Some(before) = place.checked_sub(1) {
-                let sums = &mut sums[..own.len()];
-                wire.receive(order[before], bytemuck::cast_slice_mut(sums));
-                add(own, sums);
-            }
-            if let Some(&next) = order.get(place + 1) {
-                wire.send(next, bytemuck::cast_slice(own));
-            }
-        }
     }
 
     /// Numbers go from the first process to the last and back; the others have no part in it.

@@ -70,8 +70,7 @@ impl Cluster {
     }
 }
 
-/// Every two processes give each other what they have for the other: one pair after the other, in an order in which nobody
-/// waits in a circle.
+/// The sums of what everybody has for this process, as so many words for each number.
 fn exchanged<const WORDS: usize>(
     wire: &Counted,
     parts: &[Vec<i128>],
@@ -79,23 +78,12 @@ fn exchanged<const WORDS: usize>(
     from_words: impl Fn([i64; WORDS]) -> i128,
 ) -> Vec<i128> {
     let words = |part: &[i128]| -> Vec<i64> { part.iter().flat_map(|&number| to_words(number)).collect() };
-    let (rank, size) = (wire.rank(), wire.size());
-    let mut total = words(&parts[rank]);
+    let mut total = words(&parts[wire.rank()]);
     let mut theirs = vec![0i64; total.len()];
-    for round in 0..size {
-        let other = (round + size - rank) % size;
-        if other == rank {
-            continue;
-        }
+    for other in wire.others() {
         let outgoing = words(&parts[other]);
-        let send = || wire.send(other, bytemuck::cast_slice(&outgoing));
-        if rank < other {
-            send();
-        }
-        wire.receive(other, bytemuck::cast_slice_mut(&mut theirs));
-        if rank > other {
-            send();
-        }
+        let incoming = bytemuck::cast_slice_mut(&mut theirs);
+        wire.exchange(other, bytemuck::cast_slice(&outgoing), incoming);
         add(&mut total, &theirs);
     }
     total

@@ -7,7 +7,6 @@ use super::MomentTables;
 use super::block::Block;
 use super::file::TableStore;
 use super::tables::{PASS_BLOCK, PairSums, Roles};
-use crate::candidates::AxisBins;
 use crate::cluster::Cluster;
 use crate::error::SolveError;
 use crate::loss::Term;
@@ -114,9 +113,8 @@ impl Pass<'_> {
         Ok(total)
     }
 
-    /// Group by group, a round of groups at a time, one for each process: the sums so far go from one to the next, who adds those of its
-    /// group. In every other round they go back, so that they are where the next round begins. When they are at the first
-    /// process it may save them.
+    /// Group by group, a round of groups at a time, one for each process. Each adds up its share of every table, the groups of
+    /// the round in their order; the first one saves them.
     pub(super) fn shared(
         &mut self,
         empty: MomentTables,
@@ -126,39 +124,30 @@ impl Pass<'_> {
     ) -> Result<MomentTables, SolveError> {
         let count = self.term.points.len();
         let store = store.filter(|_| cluster.is_first());
-        let mut tables = SharedTables::new(empty);
-        let mut saved = tables.resume(groups, cluster, store);
+        let mut tables = SharedTables::new(empty, cluster);
+        let mut saved = tables.resume(groups, store);
         let first = groups.iter().take_while(|group| group.end <= saved).count();
-        let mut holder = 0;
-        for (number, round) in groups[first..].chunks(cluster.size()).enumerate() {
-            let ranks = 0..cluster.size();
-            let order: Vec<usize> = match number % 2 {
-                0 => ranks.take(round.len()).collect(),
-                _ => ranks.rev().take(round.len()).collect(),
-            };
-            let mine = order.iter().zip(round).find(|(rank, _)| **rank == cluster.rank());
-            let summed = match mine {
-                Some((_, group)) => self.add_group(tables.for_group(), group.clone()),
+        for round in groups[first..].chunks(cluster.size()) {
+            let summed = match round.get(cluster.rank()) {
+                Some(group) => self.add_group(tables.for_group(), group.clone()),
                 None => Ok(()),
             };
             cluster.agree(summed)?;
-            tables.pass_on(&order, cluster);
-            holder = order.last().copied().unwrap_or(holder);
+            tables.add_round(round.len());
             let done = round.last().map_or(count, |group| group.end);
             let interrupted = observer(done, count).is_break();
-            let kept = match (store, &mut tables.total) {
-                (Some(store), Some(total)) if interrupted || is_due(store, done - saved, count) => {
-                    saved = done;
-                    save(store, total, done)
-                }
-                _ => Ok(()),
-            };
-            cluster.agree(kept)?;
+            let is_due = store.is_some_and(|store| interrupted || is_due(store, done - saved, count));
+            if done < count && cluster.any(is_due) {
+                tables.tell();
+                saved = done;
+                cluster.agree(store.map_or(Ok(()), |store| save(store, &mut tables.table, done)))?;
+            }
             if interrupted {
                 return Err(SolveError::Interrupted);
             }
         }
-        Ok(tables.told(holder, cluster))
+        tables.tell();
+        Ok(tables.table)
     }
 
     fn add_group(&mut self, tables: &mut MomentTables, group: Range<usize>) -> Result<(), SolveError> {
@@ -189,92 +178,69 @@ impl Pass<'_> {
     }
 }
 
-/// The tables of one of several processes. Most need only one: that of their group, to which the sums so far are added as
-/// they come by.
-struct SharedTables {
-    /// The sums so far, where they are here.
-    total: Option<MomentTables>,
-    /// Those of a group, or zeros.
-    own: Option<MomentTables>,
-    /// Memory that nobody needs any more: new memory takes longer than to clear it.
-    free: Vec<MomentTables>,
-    /// The shape of tables.
-    shape: (usize, Vec<AxisBins>),
+/// The tables of one of several processes.
+struct SharedTables<'a> {
+    cluster: &'a Cluster,
+    /// The sums of a group, or those of all.
+    table: MomentTables,
+    /// Whether there is anything in it; to clear new memory takes its time.
+    used: bool,
+    /// The sums so far, of this process's share of each column.
+    parts: Vec<Vec<f64>>,
 }
 
-impl SharedTables {
-    fn new(empty: MomentTables) -> Self {
+impl<'a> SharedTables<'a> {
+    fn new(mut empty: MomentTables, cluster: &'a Cluster) -> Self {
+        let columns = empty.columns();
+        let parts = columns
+            .iter()
+            .map(|column| vec![0.0; cluster.share(column.len()).len()]);
         Self {
-            shape: (empty.power, empty.axes.clone()),
-            total: None,
-            own: Some(empty),
-            free: Vec::new(),
+            parts: parts.collect(),
+            cluster,
+            table: empty,
+            used: false,
         }
-    }
-
-    fn take_own(&mut self) -> MomentTables {
-        let cleared = |mut used: MomentTables| {
-            used.clear();
-            used
-        };
-        let own = self.own.take().or_else(|| self.free.pop().map(cleared));
-        own.unwrap_or_else(|| MomentTables::empty(self.shape.0, self.shape.1.clone()))
     }
 
     /// Takes up what the first process finds; how many points that is, as everybody is told.
-    fn resume(&mut self, groups: &[Range<usize>], cluster: &Cluster, store: Option<&TableStore>) -> usize {
-        let mut loaded = 0;
-        if let Some(store) = store {
-            let mut tables = self.take_own();
-            loaded = store.load(&mut tables).unwrap_or(0);
-            // Sums of an earlier version had no groups.
-            if !groups.iter().any(|group| group.end == loaded) {
-                loaded = 0;
-                tables.clear();
-            }
-            match loaded {
-                0 => self.own = Some(tables),
-                _ => self.total = Some(tables),
+    fn resume(&mut self, groups: &[Range<usize>], store: Option<&TableStore>) -> usize {
+        let loaded = store.and_then(|store| store.load(&mut self.table));
+        self.used = loaded.is_some();
+        // Sums of an earlier version had no groups.
+        let loaded = loaded.filter(|loaded| groups.iter().any(|group| group.end == *loaded));
+        let loaded = self.cluster.from_first(vec![loaded.unwrap_or(0) as u64])[0] as usize;
+        if loaded > 0 {
+            self.used = true;
+            for (column, part) in self.table.columns().into_iter().zip(&mut self.parts) {
+                self.cluster.tell_all(0, column);
+                part.copy_from_slice(&column[self.cluster.share(column.len())]);
             }
         }
-        cluster.from_first(vec![loaded as u64])[0] as usize
+        loaded
     }
 
     /// Where the sums of a group go.
     fn for_group(&mut self) -> &mut MomentTables {
-        let own = self.take_own();
-        self.own.insert(own)
+        if self.used {
+            self.table.clear();
+        }
+        self.used = true;
+        &mut self.table
     }
 
-    /// The sums so far come by, and have those of the group added to them.
-    fn pass_on(&mut self, order: &[usize], cluster: &Cluster) {
-        let rank = cluster.rank();
-        let Some(place) = order.iter().position(|&other| other == rank) else {
-            return;
-        };
-        let mut own = self.take_own();
-        if let Some(mut total) = self.total.take() {
-            // A sum of two numbers is the same whichever is first.
-            own.add(&mut total);
-            self.free.push(total);
-        }
-        for column in own.columns() {
-            cluster.pass_on(order, column);
-        }
-        match place + 1 == order.len() {
-            true => self.total = Some(own),
-            false => self.free.push(own),
+    /// Adds the groups of a round, which the first so many processes have.
+    fn add_round(&mut self, groups: usize) {
+        for (column, part) in self.table.columns().into_iter().zip(&mut self.parts) {
+            self.cluster.add_in_order(groups, column, part);
         }
     }
 
-    /// The sums, everywhere.
-    fn told(mut self, holder: usize, cluster: &Cluster) -> MomentTables {
-        let any = self.total.take().or(self.own.take()).or(self.free.pop());
-        let mut total = any.unwrap_or_else(|| self.take_own());
-        for column in total.columns() {
-            cluster.tell_all(holder, column);
+    /// The sums so far, everywhere.
+    fn tell(&mut self) {
+        for (column, part) in self.table.columns().into_iter().zip(&self.parts) {
+            self.cluster.tell_parts(part, column);
         }
-        total
     }
 }
 
