@@ -197,7 +197,7 @@ impl PlanLine {
                 mirrored,
             } => {
                 let count = if *mirrored { 2 } else { 1 } * ladder.count();
-                vec![*start..*start + count]
+                std::iter::once(*start..*start + count).collect()
             }
             Work::ListSweep { members, .. } => members.iter().map(|member| one(member.0)).collect(),
             Work::Direct { members } => members.iter().map(|member| one(member.0)).collect(),

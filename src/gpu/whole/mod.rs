@@ -84,6 +84,9 @@ struct BroughtDown {
 /// A functional's channels, and the work that makes them if it has not been done yet.
 type MadeChannels = (Arc<Vec<Channels>>, Vec<Work>);
 
+/// Work that evaluates what the risk is made of; per term the exponents of that, and where its magnitudes go.
+type RiskValues = (Vec<Work>, Vec<(Vec<i32>, wgpu::Buffer)>);
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -367,13 +370,7 @@ impl WholeEngine {
         }
     }
 
-    /// Work that evaluates what the risk is made of; per term the exponents of that, and where its magnitudes go.
-    #[allow(clippy::type_complexity)]
-    fn risk_values(
-        &self,
-        u: &Network,
-        peaks: Option<&Peaks>,
-    ) -> Result<(Vec<Work>, Vec<(Vec<i32>, wgpu::Buffer)>), DeviceError> {
+    fn risk_values(&self, u: &Network, peaks: Option<&Peaks>) -> Result<RiskValues, DeviceError> {
         let (mut work, mut scales_of_terms) = (Vec::new(), Vec::new());
         for (index, term) in self.device()?.iter().enumerate() {
             let network = term.whole().network(u);
