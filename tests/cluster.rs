@@ -16,20 +16,23 @@ fn solve(folder: &Path, ranks: usize, problem: &str, more: &[&str]) -> Command {
 fn solve_on(backend: &str, folder: &Path, ranks: usize, problem: &str, more: &[&str]) -> Command {
     let file = folder.join("problem.toml");
     std::fs::write(&file, problem).unwrap();
-    let program = env!("CARGO_BIN_EXE_greedy-pde");
-    let mut command = match ranks {
-        0 => Command::new(program),
-        _ => {
-            let mut command = Command::new("mpirun");
-            command.args(["--allow-run-as-root", "--oversubscribe", "--quiet", "-n"]);
-            command.arg(ranks.to_string()).arg(program);
-            command
-        }
-    };
+    let mut command = by_processes(ranks);
     command.arg("solve").arg(file);
     command.args(["--backend", backend, "--threads", "1", "--no-report", "--output"]);
     command.arg(folder.join("run")).args(more);
     command.stdin(Stdio::null());
+    command
+}
+
+/// The program by so many processes.
+fn by_processes(ranks: usize) -> Command {
+    let program = env!("CARGO_BIN_EXE_greedy-pde");
+    if ranks == 0 {
+        return Command::new(program);
+    }
+    let mut command = Command::new("mpirun");
+    command.args(["--allow-run-as-root", "--oversubscribe", "--quiet", "-n"]);
+    command.arg(ranks.to_string()).arg(program);
     command
 }
 
@@ -103,22 +106,66 @@ fn an_error_of_the_last_process_ends_all_with_one_message() {
     assert!(said.contains("NaN at x ="), "{said}");
 }
 
-/// Each process has an adapter of its own, or all the same one: here one that runs on the CPU.
+/// Whole numbers add up to the same in any order, by the CPU or by adapters: each process has one of its own, or all the
+/// same one, here one that runs on the CPU. Points on the boundary are few, so that some processes have none.
 #[test]
-fn processes_with_a_gpu_choose_the_same_neurons() {
+fn whole_numbers_are_those_of_one_process() {
     let small = PROBLEM
-        .replace("cells = 60", "cells = 16")
+        .replace("cells = 60", "cells = 40")
+        .replace("cos(pi*x)*cos(2*pi*y)", "sin(pi*x)*sin(2*pi*y)")
+        .replace("\"neumann\"", "\"dirichlet\"\npenalty = 0.01")
         .replace("neurons = 24", "neurons = 6");
-    let networks = [0, 2].map(|ranks| {
+    let solved = |backend: &str, ranks: usize| {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = solve_on("gpu", folder.path(), ranks, &small, &[]);
+        let precision = ["--precision", "integer"];
+        let mut command = solve_on(backend, folder.path(), ranks, &small, &precision);
         done(command.output().unwrap());
         let result = std::fs::read_to_string(folder.path().join("run/result.json")).unwrap();
         let result: serde_json::Value = serde_json::from_str(&result).unwrap();
-        assert_eq!(result["backend"], "gpu");
+        assert_eq!(result["backend"], backend);
+        assert_eq!(result["precision"], "integer");
         network(folder.path())
-    });
-    assert!(networks[0] == networks[1]);
+    };
+    let expected = solved("cpu", 0);
+    for ranks in 1..=4 {
+        assert!(solved("cpu", ranks) == expected, "{ranks} processes");
+    }
+    for ranks in [0, 2, 3] {
+        assert!(
+            solved("gpu", ranks) == expected,
+            "{ranks} processes with adapters"
+        );
+    }
+}
+
+/// The other commands that solve: told once, and the same figures as from one process.
+#[test]
+fn tables_and_benchmarks_are_shared() {
+    let by = |ranks: usize, arguments: &str| {
+        let mut command = by_processes(ranks);
+        let output = command
+            .args(arguments.split(' '))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let told = String::from_utf8(output.stdout.clone()).unwrap();
+        done(output);
+        told
+    };
+    let table = "reproduce table01 --max-neurons 32 --threads 1 -q";
+    // All but the time it took.
+    let figures = |ranks: usize| -> Vec<String> {
+        let told = by(ranks, table);
+        let rows = told.lines().filter(|line| line.starts_with('|'));
+        rows.map(str::to_string).collect()
+    };
+    let alone = figures(0);
+    assert!(alone.iter().any(|row| row.starts_with("| 32 |")), "{alone:?}");
+    assert_eq!(figures(2), alone);
+    let pass = "bench cluster --pass-points 60000 --threads 1 --json";
+    let scaling: serde_json::Value = serde_json::from_str(&by(2, pass)).unwrap();
+    assert!(scaling["bandwidth"].as_f64().unwrap() > 0.0);
+    assert_eq!(scaling["measurements"].as_array().unwrap().len(), 8);
 }
 
 #[test]

@@ -124,6 +124,7 @@ fn numbers(engine: &dyn Engine, terms: &Arc<Vec<WholeTerm>>, u: &Network, grid: 
                 .collect(),
             powers: (0..count as i32).map(|i| 3 - i % 7).collect(),
             doublings: vec![4; which.len()],
+            among_others: false,
         }
     };
     let values: Vec<LineValues> = terms.iter().map(values).collect();
@@ -144,7 +145,7 @@ fn numbers(engine: &dyn Engine, terms: &Arc<Vec<WholeTerm>>, u: &Network, grid: 
         lines: engine.line_sums(&rho, &runs, &which, &values).unwrap(),
         neurons: engine.neuron_sums(&rho, &lists(false)).unwrap(),
         slopes: engine.neuron_sums(&rho, &lists(true)).unwrap(),
-        risk: engine.risk_sums(u).unwrap(),
+        risk: engine.risk_sums(u, None).unwrap(),
     }
 }
 
@@ -373,12 +374,12 @@ fn more_neurons_than_a_batch_and_more_points_than_a_row() {
     };
     let device = WholeEngine::new(open(), Arc::clone(&terms));
     let reference = Reference::new(Arc::clone(&terms));
-    let expected = reference.risk_sums(&u).unwrap();
-    assert!(device.risk_sums(&u).unwrap() == expected);
+    let expected = reference.risk_sums(&u, None).unwrap();
+    assert!(device.risk_sums(&u, None).unwrap() == expected);
     // One neuron less shows.
     let mut fewer = u.clone();
     fewer.coefficients[FIELD_BATCH + 1] = 0.0;
-    assert!(device.risk_sums(&fewer).unwrap() != expected);
+    assert!(device.risk_sums(&fewer, None).unwrap() != expected);
 }
 
 /// Every term is the largest: blocks and tasks are as full as they can be.

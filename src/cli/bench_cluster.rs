@@ -21,6 +21,10 @@ const CELLS: usize = 400;
 const NEURONS: usize = 24;
 const FIRST: usize = 8;
 
+/// Messages of the wire's measurement, there and back, short and long.
+const SHORT: (usize, usize) = (1, 2000);
+const LONG: (usize, usize) = (1 << 17, 200);
+
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -46,11 +50,23 @@ struct Measurement {
     messages: u64,
 }
 
+/// All that is told.
+#[derive(Debug, Serialize)]
+struct Scaling {
+    /// Seconds of a short message.
+    latency: Option<f64>,
+    /// Bytes a second of long ones.
+    bandwidth: Option<f64>,
+    measurements: Vec<Measurement>,
+}
+
 pub(super) fn execute(arguments: &BenchArguments) -> Result<(), Failure> {
     use_threads(arguments.threads)?;
     let cluster = cluster();
     let points = arguments.pass_points.unwrap_or(PASS_POINTS);
     let mut measurements: Vec<Measurement> = Vec::new();
+    let wire = wire(cluster);
+    cluster.all_end(f64::INFINITY);
     for (work, weak) in [
         (Work::Pass, false),
         (Work::Pass, true),
@@ -94,12 +110,29 @@ pub(super) fn execute(arguments: &BenchArguments) -> Result<(), Failure> {
     }
     match arguments.json {
         true => {
-            let json = serde_json::to_string(&measurements);
+            let json = serde_json::to_string(&Scaling {
+                latency: wire.map(|(latency, _)| latency),
+                bandwidth: wire.map(|(_, bandwidth)| bandwidth),
+                measurements,
+            });
             put!("{}", json.map_err(|error| Failure::Solve(error.to_string()))?);
         }
-        false => print(&measurements)?,
+        false => print(wire, &measurements)?,
     }
     Ok(())
+}
+
+/// How fast messages go between the first process and the last: seconds of a short one, and bytes a second of long ones.
+fn wire(cluster: &Cluster) -> Option<(f64, f64)> {
+    let one_way = |(words, times): (usize, usize)| {
+        let mut words = vec![0.0; words];
+        cluster.to_and_fro(&mut words);
+        let started = Instant::now();
+        (0..times).for_each(|_| cluster.to_and_fro(&mut words));
+        started.elapsed().as_secs_f64() / (2 * times) as f64
+    };
+    let seconds = (!cluster.is_alone()).then(|| [SHORT, LONG].map(one_way))?;
+    Some((seconds[0], (8 * LONG.0) as f64 / seconds[1]))
 }
 
 /// 1, 2, 4, … and all.
@@ -169,7 +202,14 @@ fn step(cluster: &Cluster, cells: usize) -> Timed {
     Ok((report.points, seconds, sent))
 }
 
-fn print(measurements: &[Measurement]) -> Result<(), Failure> {
+fn print(wire: Option<(f64, f64)>, measurements: &[Measurement]) -> Result<(), Failure> {
+    if let Some((latency, bandwidth)) = wire {
+        put!(
+            "From the first process to the last: {:.1} µs a message, {:.2} GB a second in messages of 1 MiB",
+            1e6 * latency,
+            1e-9 * bandwidth
+        );
+    }
     let header = [
         "work",
         "scaling",

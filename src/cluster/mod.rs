@@ -5,15 +5,18 @@
 //! runs whose number does not depend on who adds them up, each process has whole runs, and the sums of runs are
 //! added one after the other, carried from process to process.
 
+mod exchange;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod part;
 mod relay;
 mod threads;
+mod whole;
 mod wire;
 
 #[cfg(feature = "mpi")]
 pub use mpi::join;
+pub(crate) use relay::CHUNK;
 pub use threads::in_threads;
 pub use wire::{Traffic, Wire};
 

@@ -69,6 +69,13 @@ impl Wire for Mpi {
         });
     }
 
+    fn exchange(&self, other: usize, outgoing: &[u64], incoming: &mut [u64]) {
+        // Both ways at once: where memory is shared each copies what it gets.
+        let world = world();
+        let other = world.process_at_rank(other as i32);
+        ::mpi::point_to_point::send_receive_into(outgoing, &other, incoming, &other);
+    }
+
     fn broadcast(&self, from: usize, words: &mut [u64]) {
         let from = from as i32;
         words

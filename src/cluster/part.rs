@@ -42,6 +42,10 @@ impl Wire for Part {
         self.whole.receive(from, words);
     }
 
+    fn exchange(&self, other: usize, outgoing: &[u64], incoming: &mut [u64]) {
+        self.whole.exchange(other, outgoing, incoming);
+    }
+
     /// Whoever has the words tells half of those who do not.
     fn broadcast(&self, from: usize, words: &mut [u64]) {
         let place = (self.rank() + self.size - from) % self.size;

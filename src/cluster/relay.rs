@@ -5,13 +5,12 @@ use super::{Cluster, Share};
 use crate::error::SolveError;
 use crate::vector::{CarriedDot, DOT_STATE};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Up to so many words of all processes together everybody gets all and adds them up by itself: one message each.
 const FEW: usize = 4096;
 /// Longer sums go in chunks of so many numbers: a process sends one while the next adds its own to the one before.
-const CHUNK: usize = 1 << 13;
-/// The same for tables, of which there is more to send than processes to wait.
-const LONG_CHUNK: usize = 1 << 17;
+pub(crate) const CHUNK: usize = 1 << 13;
 /// Scalar products go in this many groups, for the same reason.
 const GROUPS: usize = 16;
 
@@ -44,20 +43,75 @@ impl Cluster {
         }
     }
 
-    /// total ← total + own, for one process after the other in this order. The first has the total before, the last has it
-    /// then.
-    pub fn pass_on(&self, order: &[usize], total: &mut [f64], own: &[f64]) {
-        let Some(place) = order.iter().position(|&rank| rank == self.rank()) else {
-            return;
+    /// Σ over all runs, in their order from zero on, of sums that come in pieces of these lengths, far more than one. Each
+    /// process gets the sums of its [share](Self::share) of the pieces, one after the other.
+    pub fn fold_pieces(
+        &self,
+        lengths: &[usize],
+        mine: Result<Vec<Vec<&[f64]>>, SolveError>,
+    ) -> Result<Vec<f64>, SolveError> {
+        let runs = self.agree(mine)?;
+        let last = self.size() - 1;
+        let mut total = Vec::new();
+        let mut buffer = Vec::new();
+        for pieces in chunks(lengths) {
+            let numbers: usize = lengths[pieces.clone()].iter().sum();
+            buffer.clear();
+            buffer.resize(numbers, 0.0);
+            if let (Some(wire), Some(before)) = (&self.wire, self.rank().checked_sub(1)) {
+                wire.receive(before, bytemuck::cast_slice_mut(&mut buffer));
+            }
+            for run in &runs {
+                let mut rest = buffer.as_mut_slice();
+                for piece in &run[pieces.clone()] {
+                    let (own, others) = rest.split_at_mut(piece.len());
+                    add(own, piece);
+                    rest = others;
+                }
+            }
+            match &self.wire {
+                Some(wire) if self.rank() < last => wire.send(self.rank() + 1, bytemuck::cast_slice(&buffer)),
+                _ => total.extend_from_slice(&buffer),
+            }
+        }
+        Ok(self.scattered(lengths, total))
+    }
+
+    /// The last process's numbers, to each those of its share of the pieces.
+    fn scattered(&self, lengths: &[usize], mut total: Vec<f64>) -> Vec<f64> {
+        let Some(wire) = &self.wire else {
+            return total;
         };
-        for (total, own) in total.chunks_mut(LONG_CHUNK).zip(own.chunks(LONG_CHUNK)) {
-            if let (Some(wire), Some(before)) = (&self.wire, place.checked_sub(1)) {
-                wire.receive(order[before], bytemuck::cast_slice_mut(total));
+        let numbers = |rank: usize| lengths[self.share_of(rank, lengths.len())].iter().sum();
+        let last = wire.size() - 1;
+        if wire.rank() < last {
+            total.resize(numbers(wire.rank()), 0.0);
+            wire.receive(last, bytemuck::cast_slice_mut(&mut total));
+            return total;
+        }
+        let mut start = 0;
+        for rank in 0..last {
+            let end = start + numbers(rank);
+            wire.send(rank, bytemuck::cast_slice(&total[start..end]));
+            start = end;
+        }
+        total.split_off(start)
+    }
+
+    /// Numbers go from the first process to the last and back; the others have no part in it.
+    pub fn to_and_fro(&self, numbers: &mut [f64]) {
+        let Some(wire) = &self.wire else { return };
+        let (words, last) = (bytemuck::cast_slice_mut(numbers), wire.size() - 1);
+        match wire.rank() {
+            0 => {
+                wire.send(last, words);
+                wire.receive(last, words);
             }
-            add(total, own);
-            if let (Some(wire), Some(&next)) = (&self.wire, order.get(place + 1)) {
-                wire.send(next, bytemuck::cast_slice(total));
+            rank if rank == last => {
+                wire.receive(0, words);
+                wire.send(0, words);
             }
+            _ => {}
         }
     }
 
@@ -157,6 +211,20 @@ fn fold_many(wire: &Counted, length: usize, parts: &[Vec<f64>], failed: bool) ->
     (total, any)
 }
 
+/// Pieces in groups of about [`CHUNK`] numbers.
+fn chunks(lengths: &[usize]) -> Vec<Range<usize>> {
+    let (mut chunks, mut start, mut held) = (Vec::new(), 0, 0);
+    for (index, length) in lengths.iter().enumerate() {
+        if held > 0 && held + length > CHUNK {
+            chunks.push(start..index);
+            (start, held) = (index, 0);
+        }
+        held += length;
+    }
+    chunks.push(start..lengths.len());
+    chunks
+}
+
 fn add(total: &mut [f64], terms: &[f64]) {
     total
         .iter_mut()
@@ -214,6 +282,30 @@ mod tests {
                 });
                 assert!(all.iter().all(|sum| *sum == alone), "{runs} {length} {size}");
             }
+        }
+    }
+
+    #[test]
+    fn sums_of_pieces_are_those_of_one_process() {
+        let lengths: Vec<usize> = (0..23).map(|piece| 700 + 331 * (piece % 5)).collect();
+        let length: usize = lengths.iter().sum();
+        let run = |r: usize| -> Vec<f64> { (0..length).map(|k| number(r * length + k)).collect() };
+        let runs: Vec<Vec<f64>> = (0..32).map(run).collect();
+        let alone = Cluster::alone().fold(32, length, Ok(runs.clone())).unwrap();
+        for size in [1, 2, 3, 8, 40] {
+            let all = in_threads(size, |cluster| {
+                let pieces = |run: &'_ Vec<f64>| -> Vec<Range<usize>> {
+                    let ends = lengths.iter().scan(0, |end, length| {
+                        *end += length;
+                        Some(*end - length..*end)
+                    });
+                    ends.inspect(|range| assert!(range.end <= run.len())).collect()
+                };
+                let mine = runs[cluster.share(32)].iter();
+                let mine = mine.map(|run| pieces(run).into_iter().map(|range| &run[range]).collect());
+                cluster.fold_pieces(&lengths, Ok(mine.collect())).unwrap()
+            });
+            assert_eq!(all.concat(), alone, "{size}");
         }
     }
 

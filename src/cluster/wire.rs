@@ -17,6 +17,17 @@ pub trait Wire: Send + Sync {
     /// Waits for as many words from another process as it sends.
     fn receive(&self, from: usize, words: &mut [u64]);
 
+    /// Sends words to another process that at the same time sends some here.
+    fn exchange(&self, other: usize, outgoing: &[u64], incoming: &mut [u64]) {
+        if self.rank() < other {
+            self.send(other, outgoing);
+        }
+        self.receive(other, incoming);
+        if self.rank() > other {
+            self.send(other, outgoing);
+        }
+    }
+
     /// The words of one process, everywhere.
     fn broadcast(&self, from: usize, words: &mut [u64]);
 
@@ -97,6 +108,11 @@ impl Counted {
 
     pub(super) fn receive(&self, from: usize, words: &mut [u64]) {
         self.wire.receive(from, words);
+    }
+
+    pub(super) fn exchange(&self, other: usize, outgoing: &[u64], incoming: &mut [u64]) {
+        self.count(1, outgoing.len());
+        self.wire.exchange(other, outgoing, incoming);
     }
 
     pub(super) fn broadcast(&self, from: usize, words: &mut [u64]) {

@@ -1,5 +1,6 @@
 //! Norms of networks and what the loss's gradient does to them, on points that training never sees.
 
+use crate::cluster::Cluster;
 use crate::domain::Region;
 use crate::error::SolveError;
 use crate::expression::{Graph, NodeId, Program, Workspace};
@@ -54,6 +55,8 @@ enum Along<'a> {
 /// The terms of the loss and the H¹ norm on points of their own.
 pub(super) struct Gauge<'a> {
     problem: &'a Problem,
+    /// The processes that share the points.
+    cluster: &'a Cluster,
     sobolev: Term,
     terms: Vec<Term>,
     /// Which of the terms hold data on the boundary.
@@ -65,8 +68,8 @@ pub(super) struct Gauge<'a> {
 type Scratch = (Workspace, EvaluationScratch, TermTile);
 
 impl<'a> Gauge<'a> {
-    pub(super) fn new(problem: &'a Problem, neurons: usize) -> Result<Self, SolveError> {
-        let (mut graph, mut specs) = problem.terms_and_held(neurons);
+    pub(super) fn new(problem: &'a Problem, cluster: &'a Cluster) -> Result<Self, SolveError> {
+        let (mut graph, mut specs) = problem.terms_and_held(problem.settings.neurons);
         let constraints = problem.unpenalised_terms()..specs.len();
         specs.extend(problem.data_terms(&mut graph, Purpose::Validation));
         let rule = |region| {
@@ -80,6 +83,7 @@ impl<'a> Gauge<'a> {
         let loss = Loss::new(&graph, &problem.domain, &specs, rule)?;
         let mut gauge = Self {
             problem,
+            cluster,
             sobolev: h1.terms.into_iter().next().expect("one term was asked for"),
             terms: loss.terms,
             constraints,
@@ -110,7 +114,7 @@ impl<'a> Gauge<'a> {
     /// The norms of v; where the energy is not quadratic, its curvature is taken at u.
     pub(super) fn sizes(&self, v: &Network, u: &Network) -> Result<Sizes, SolveError> {
         let (along, at) = (Evaluator::new(v), Evaluator::new(u));
-        let parts = over(&self.sobolev, |(_, scratch, tile)| {
+        let parts = self.over(&self.sobolev, |(_, scratch, tile)| {
             let jets = along.jets(&self.sobolev.symbols, &tile.tile, scratch);
             let rows = self.sobolev.embed(tile, &jets);
             let square = |rows: &[f64]| rows.iter().map(|row| row * row).sum::<f64>();
@@ -119,13 +123,13 @@ impl<'a> Gauge<'a> {
         let sum = |k: usize| parts.iter().map(|part| part[k]).sum::<f64>();
         let mut energy = 0.0;
         for term in &self.terms {
-            let squares = over(term, |(workspace, scratch, tile)| {
+            let squares = self.over(term, |(workspace, scratch, tile)| {
                 let jets = along.jets(&term.symbols, &tile.tile, scratch);
                 let u = at.jets(&term.symbols[..1], &tile.tile, scratch);
                 let rows = term.embed_at(tile, Some(&u[0]), &jets, workspace)?;
-                Ok(rows.iter().map(|row| row * row).sum::<f64>())
+                Ok([rows.iter().map(|row| row * row).sum::<f64>()])
             })?;
-            energy += squares.iter().sum::<f64>();
+            energy += squares.iter().flatten().sum::<f64>();
         }
         // The curvature of a square is twice it.
         let factor = match self.problem.formulation {
@@ -144,11 +148,11 @@ impl<'a> Gauge<'a> {
         let evaluator = Evaluator::new(u);
         let mut risk = 0.0;
         for term in &self.terms {
-            let parts = over(term, |(workspace, scratch, tile)| {
+            let parts = self.over(term, |(workspace, scratch, tile)| {
                 let jets = evaluator.jets(&term.symbols, &tile.tile, scratch);
-                term.risk(tile, &jets, workspace)
+                Ok([term.risk(tile, &jets, workspace)?])
             })?;
-            risk += parts.iter().sum::<f64>();
+            risk += parts.iter().flatten().sum::<f64>();
         }
         Ok(risk)
     }
@@ -168,12 +172,12 @@ impl<'a> Gauge<'a> {
     }
 
     fn l2_of(&self, values: &Program) -> Result<f64, SolveError> {
-        let parts = over(&self.sobolev, |(workspace, _, tile)| {
+        let parts = self.over(&self.sobolev, |(workspace, _, tile)| {
             let values = &evaluated(values, 1, tile, workspace)[0];
             let squares = values.iter().zip(&tile.tile.weights).map(|(v, w)| v * v * w);
-            Ok(squares.sum::<f64>())
+            Ok([squares.sum::<f64>()])
         })?;
-        Ok(parts.iter().sum::<f64>().sqrt())
+        Ok(parts.iter().flatten().sum::<f64>().sqrt())
     }
 
     fn pairing(&self, u: &Network, v: &Along) -> Result<Pairing, SolveError> {
@@ -183,7 +187,7 @@ impl<'a> Gauge<'a> {
             square: 0.0,
         };
         for (index, term) in self.terms.iter().enumerate() {
-            let parts = over(term, |(workspace, scratch, tile)| {
+            let parts = self.over(term, |(workspace, scratch, tile)| {
                 let along = match v {
                     Along::Network(evaluator) => evaluator.jets(&term.symbols, &tile.tile, scratch),
                     Along::Formula(programs) => {
@@ -203,6 +207,21 @@ impl<'a> Gauge<'a> {
         Ok(total)
     }
 
+    /// What comes of every tile of a term's points, in their order.
+    fn over<const WIDTH: usize>(
+        &self,
+        term: &Term,
+        work: impl Fn(&mut Scratch) -> Result<[f64; WIDTH], SolveError> + Sync + Send,
+    ) -> Result<Vec<[f64; WIDTH]>, SolveError> {
+        let tiles: Vec<_> = term.points.tiles().collect();
+        let mine = tiles[self.cluster.share(tiles.len())].to_vec();
+        let mine = in_parallel(mine, |scratch: &mut Scratch, range| {
+            term.fill(range, &mut scratch.0, &mut scratch.2)?;
+            work(scratch)
+        });
+        self.cluster.in_order(tiles.len(), mine)
+    }
+
     /// How far u misses the data that penalties hold.
     pub(super) fn mismatch(&self, u: &Network) -> Result<Mismatch, SolveError> {
         let evaluator = Evaluator::new(u);
@@ -214,7 +233,7 @@ impl<'a> Gauge<'a> {
             let DensityLayout::Energy { quadratic, .. } = term.layout() else {
                 continue;
             };
-            let parts = over(term, |(workspace, scratch, tile)| {
+            let parts = self.over(term, |(workspace, scratch, tile)| {
                 let mut jets = evaluator.jets(&term.symbols, &tile.tile, scratch);
                 term.gradient(tile, &mut jets, workspace)?;
                 let stiffness = term.weighted_columns(tile);
@@ -293,18 +312,6 @@ fn jets_of_formula(graph: &mut Graph, node: NodeId, symbols: &[Symbol], inputs: 
     };
     let roots: Vec<NodeId> = symbols.iter().map(of_symbol).collect();
     Program::new(graph, &roots, inputs, &[])
-}
-
-/// Does something at every tile of a term's points.
-fn over<T: Send>(
-    term: &Term,
-    work: impl Fn(&mut Scratch) -> Result<T, SolveError> + Sync + Send,
-) -> Result<Vec<T>, SolveError> {
-    let tiles: Vec<_> = term.points.tiles().collect();
-    in_parallel(tiles, |scratch: &mut Scratch, range| {
-        term.fill(range, &mut scratch.0, &mut scratch.2)?;
-        work(scratch)
-    })
 }
 
 /// ½‖v‖² in H¹.

@@ -15,6 +15,7 @@ mod verdict;
 
 pub use verdict::{Measured, Verdict};
 
+use crate::cluster::Cluster;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::points::Rule;
@@ -147,11 +148,13 @@ struct Change {
     sizes: Sizes,
 }
 
-/// Estimates the errors of a run that ended with `network`; there is none without networks on the way.
+/// Estimates the errors of a run that ended with `network`; there is none without networks on the way. The points are shared
+/// by the processes of the run.
 pub fn estimate(
     problem: &Problem,
     network: &Network,
     snapshots: &[Snapshot],
+    cluster: &Cluster,
 ) -> Result<Option<Estimate>, SolveError> {
     let enough = |snapshot: &Snapshot| 4 * snapshot.coefficients.len() > network.len();
     if network.len() > 4
@@ -161,7 +164,7 @@ pub fn estimate(
     {
         return Ok(None);
     }
-    let gauge = Gauge::new(problem, problem.settings.neurons)?;
+    let gauge = Gauge::new(problem, cluster)?;
     let changes = changes(&gauge, network, snapshots)?;
     let size = gauge.sizes(network, network)?;
     let mut estimate = Estimate::default();

@@ -132,6 +132,11 @@ impl Plan {
         }
     }
 
+    /// Where the scores of some lines are, one after the other.
+    pub fn places(&self, lines: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        self.lines[lines].iter().flat_map(PlanLine::places)
+    }
+
     /// Puts the scores of some lines in their places.
     pub fn put_scores(&self, lines: Range<usize>, sums: &[LineSum], scores: &mut [f64]) {
         for (line, sum) in self.lines[lines].iter().zip(sums) {
@@ -180,6 +185,22 @@ impl PlanLine {
                 Sweep::bytes(activation.relu_power().unwrap_or_default(), ladder.count())
             }
             Work::Direct { members } => 8 * members.len(),
+        }
+    }
+
+    fn places(&self) -> Vec<Range<usize>> {
+        let one = |position: usize| position..position + 1;
+        match &self.work {
+            Work::GridSweep {
+                ladder,
+                start,
+                mirrored,
+            } => {
+                let count = if *mirrored { 2 } else { 1 } * ladder.count();
+                std::iter::once(*start..*start + count).collect()
+            }
+            Work::ListSweep { members, .. } => members.iter().map(|member| one(member.0)).collect(),
+            Work::Direct { members } => members.iter().map(|member| one(member.0)).collect(),
         }
     }
 

@@ -363,7 +363,7 @@ impl<'m> Maker<'m> {
             cache_bytes: self.problem.quadrature.cache_bytes,
         };
         let activation = self.problem.dictionary.activation;
-        let cluster = losses::sharing(&self.options);
+        let cluster = self.options.cluster.clone();
         Ok(Box::new(CpuSums::shared(loss, activation, options, cluster)?))
     }
 

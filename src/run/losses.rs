@@ -2,7 +2,6 @@
 
 use super::{BackendChoice, Event, RunOptions};
 use crate::candidates::{AxisBins, DirectionKind, Seen, axis_bins};
-use crate::cluster::Cluster;
 use crate::domain::Domain;
 use crate::error::SolveError;
 #[cfg(feature = "gpu")]
@@ -12,7 +11,8 @@ use crate::points::Rule;
 use crate::problem::{Algorithm, Problem, Purpose};
 use crate::report::DeviceReport;
 #[cfg(feature = "gpu")]
-use crate::sums::whole::{Engine, Fallback, WholeTerm};
+use crate::sums::whole::Fallback;
+use crate::sums::whole::{Engine, Reference, WholeTerm};
 use crate::sums::{
     CpuOptions, CpuSums, HeldSums, MomentTables, PairSums, PassOptions, PinnedSums, PrecisionChoice, Sums,
     TableSums, WholePass, WholeSums,
@@ -88,7 +88,7 @@ pub(super) fn sums(
     let mut sums = plain_sums(problem, loss, purpose, gpu, options, observer)?;
     if let Some(held) = problem.held_loss(purpose)? {
         let at_zero = held.completion()?;
-        let (activation, cluster) = (problem.dictionary.activation, sharing(options));
+        let (activation, cluster) = (problem.dictionary.activation, options.cluster.clone());
         let held = CpuSums::shared(held, activation, cpu_options(problem), cluster)?;
         let with_multiplier = problem.has_multipliers();
         let dimension = problem.dimension();
@@ -103,7 +103,7 @@ pub(super) fn sums(
         return Ok(sums);
     }
     let by_cpu = RunOptions {
-        cluster: sharing(options),
+        cluster: options.cluster.clone(),
         ..RunOptions::default()
     };
     let functionals = problem.functionals(purpose)?.into_iter();
@@ -139,22 +139,26 @@ pub(super) fn plain_sums(
 }
 
 fn cpu_sums(problem: &Problem, loss: Loss, options: &RunOptions) -> Result<Box<dyn Sums>, SolveError> {
-    let (precision, cluster) = (options.precision, sharing(options));
+    let (precision, cluster) = (options.precision, options.cluster.clone());
     let (activation, options) = (problem.dictionary.activation, cpu_options(problem));
     Ok(match precision {
         PrecisionChoice::Integer => {
-            Box::new(WholeSums::on_the_cpu(loss, &problem.domain, activation, options)?)
+            let shared = (options, cluster);
+            Box::new(WholeSums::shared(
+                loss,
+                &problem.domain,
+                activation,
+                shared,
+                reference,
+            )?)
         }
         _ => Box::new(CpuSums::shared(loss, activation, options, cluster)?),
     })
 }
 
-/// The processes that share the sums: sums in whole numbers are made by each for itself, and so is all beside them.
-pub(super) fn sharing(options: &RunOptions) -> Cluster {
-    match options.precision {
-        PrecisionChoice::Integer => Cluster::alone(),
-        _ => options.cluster.clone(),
-    }
+/// Whole numbers on the CPU.
+fn reference(terms: Arc<Vec<WholeTerm>>) -> Box<dyn Engine> {
+    Box::new(Reference::new(terms))
 }
 
 fn cpu_options(problem: &Problem) -> CpuOptions {
@@ -181,17 +185,24 @@ fn device_sums(
     options: &RunOptions,
 ) -> Result<Box<dyn Sums>, SolveError> {
     let activation = problem.dictionary.activation;
-    if makes_whole_sums(problem, options) && WholeEngine::fits(gpu, &loss) {
+    let cluster = &options.cluster;
+    let counts = CpuSums::own_points(&loss, cluster);
+    let fits = WholeEngine::fits(gpu, &loss, counts.iter().map(|own| own.len()));
+    // Where others share the points their sums are in whole numbers, whoever makes them.
+    if makes_whole_sums(problem, options) && (fits || !cluster.is_alone()) {
         let engine = |terms: Arc<Vec<WholeTerm>>| -> Box<dyn Engine> {
+            if !fits {
+                return reference(terms);
+            }
             let device = WholeEngine::new(Arc::clone(gpu), Arc::clone(&terms));
             Box::new(Fallback::new(Box::new(device), terms))
         };
-        let cpu = cpu_options(problem);
-        return Ok(Box::new(WholeSums::new(
+        let shared = (cpu_options(problem), cluster.clone());
+        return Ok(Box::new(WholeSums::shared(
             loss,
             &problem.domain,
             activation,
-            cpu,
+            shared,
             engine,
         )?));
     }
@@ -319,7 +330,7 @@ fn table_sums(
         .filter(|_| spec.purpose == Purpose::Training);
     let mut pass = |device| {
         let mut on_points = |done, total| observer(&Event::Points { done, total });
-        let cluster = sharing(spec.options);
+        let cluster = spec.options.cluster.clone();
         let options = PassOptions {
             device,
             store,
@@ -343,7 +354,7 @@ fn table_sums(
         true => None,
         false => {
             let activation = problem.dictionary.activation;
-            let cluster = sharing(spec.options);
+            let cluster = spec.options.cluster.clone();
             Some(CpuSums::shared(loss, activation, cpu_options(problem), cluster)?)
         }
     };

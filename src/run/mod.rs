@@ -244,7 +244,7 @@ pub fn run(
                 .to_string(),
         );
     }
-    let estimate = crate::estimate::estimate(problem, &outcome.network, &snapshots)?;
+    let estimate = crate::estimate::estimate(problem, &outcome.network, &snapshots, cluster)?;
     let ended = (outcome.network.len(), outcome.stopped);
     let losses = rows.last().and_then(|row| Some((row.loss, row.validation_loss?)));
     let measured = rows.last().and_then(|row| measured(problem, row));

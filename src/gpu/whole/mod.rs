@@ -21,7 +21,7 @@ use crate::network::Network;
 use crate::sums::whole::fixed::lead;
 use crate::sums::whole::{
     BLOCK, ChannelShifts, Engine, EngineReport, Functional, LARGEST_COUNT, LineSums, LineValues, NeuronList,
-    NeuronSums, Runs, Source, WholeTerm, whole_columns, with_leads,
+    NeuronSums, Peaks, Runs, Source, WholeTerm, whole_columns, with_leads,
 };
 use pace::Pace;
 use resident::{Group, ResidentRuns};
@@ -62,10 +62,14 @@ impl Channels {
         4 * self.shifts.exponents.len()
     }
 
+    /// Their largest magnitudes as they came down.
+    fn peaks(&self, bytes: &[u8]) -> Vec<u32> {
+        bytemuck::pod_collect_to_vec(&bytes[..self.bytes_of_peaks()])
+    }
+
     /// The exponents of the channels as they are used, from their largest magnitudes.
-    fn exponents(&self, peaks: &[u8]) -> Vec<i32> {
-        let peaks: Vec<u32> = bytemuck::pod_collect_to_vec(&peaks[..self.bytes_of_peaks()]);
-        with_leads(&self.shifts, &peaks).1
+    fn exponents(&self, peaks: &[u32]) -> Vec<i32> {
+        with_leads(&self.shifts, peaks).1
     }
 }
 
@@ -79,6 +83,9 @@ struct BroughtDown {
 
 /// A functional's channels, and the work that makes them if it has not been done yet.
 type MadeChannels = (Arc<Vec<Channels>>, Vec<Work>);
+
+/// Work that evaluates what the risk is made of; per term the exponents of that, and where its magnitudes go.
+type RiskValues = (Vec<Work>, Vec<(Vec<i32>, wgpu::Buffer)>);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -105,17 +112,17 @@ impl WholeEngine {
         }
     }
 
-    /// Whether a device holds a loss in whole numbers.
-    pub fn fits(gpu: &Gpu, loss: &Loss) -> bool {
-        let fits = |term: &Term| {
+    /// Whether a device holds a loss in whole numbers, with so many points of each term.
+    pub fn fits(gpu: &Gpu, loss: &Loss, counts: impl Iterator<Item = usize>) -> bool {
+        let fits = |(term, count): (&Term, usize)| {
             let channels = Packs::new(term.symbols.len()).numbers();
             let columns = term.points.dimension().max(term.layout().columns());
             let of_point = 8 * columns.max(channels);
-            let bytes = term.points.len().saturating_mul(of_point);
-            term.points.len() < LARGEST_COUNT.min(LEAST_POINTS * gpu.largest_dispatch())
+            let bytes = count.saturating_mul(of_point);
+            count < LARGEST_COUNT.min(LEAST_POINTS * gpu.largest_dispatch())
                 && bytes.saturating_add(BLOCK * of_point) <= gpu.largest_binding()
         };
-        loss.terms.iter().all(fits)
+        loss.terms.iter().zip(counts).all(fits)
     }
 
     fn device(&self) -> Result<&[DeviceTerm], DeviceError> {
@@ -132,6 +139,10 @@ impl WholeEngine {
     fn channels(&self, rho: &Functional) -> Result<MadeChannels, DeviceError> {
         let mut kept = locked(&self.kept);
         if let Some((_, channels)) = kept.iter().find(|(id, _)| *id == rho.id) {
+            // Other processes may have larger ones.
+            for (channels, peaks) in channels.iter().zip(rho.peaks.get().into_iter().flatten()) {
+                self.gpu.write(&channels.scales, bytemuck::cast_slice(peaks));
+            }
             return Ok((Arc::clone(channels), Vec::new()));
         }
         // The buffers of the functional that has to go serve the new one.
@@ -146,8 +157,12 @@ impl WholeEngine {
                 .collect::<Result<_, _>>()?,
         };
         let (made, work) = match &rho.source {
-            Source::Columns(columns) => (self.upload_channels(columns, room)?, Vec::new()),
-            Source::Network { network, with_load } => self.make_channels(network, *with_load, room)?,
+            Source::Columns { columns, exponents } => {
+                (self.upload_channels((columns, exponents), room)?, Vec::new())
+            }
+            Source::Network { network, with_load } => {
+                self.make_channels(network, *with_load, rho.peaks.get(), room)?
+            }
         };
         let made = Arc::new(made);
         kept.push((rho.id, Arc::clone(&made)));
@@ -155,23 +170,35 @@ impl WholeEngine {
     }
 
     /// Magnitudes and exponents of channels, where the shaders expect them.
-    fn scales(&self, peak: u32, exponents: &[i32]) -> Result<wgpu::Buffer, DeviceError> {
+    fn scales(&self, peaks: &[u32], exponents: &[i32]) -> Result<wgpu::Buffer, DeviceError> {
         let exponents = exponents.iter().map(|&e| e.cast_unsigned());
-        let numbers: Vec<u32> = std::iter::repeat_n(peak, exponents.len())
-            .chain(exponents)
-            .collect();
+        let numbers: Vec<u32> = peaks.iter().copied().chain(exponents).collect();
         self.gpu.upload(bytemuck::cast_slice(&numbers))
+    }
+
+    /// The same before anything is known of magnitudes, but for those of all processes where there are others: what
+    /// the device finds here is not larger.
+    fn scales_of(
+        &self,
+        index: usize,
+        peaks: Option<&Peaks>,
+        exponents: &[i32],
+    ) -> Result<wgpu::Buffer, DeviceError> {
+        match peaks {
+            Some(of_all) => self.scales(&of_all[index], exponents),
+            None => self.scales(&vec![0; exponents.len()], exponents),
+        }
     }
 
     fn upload_channels(
         &self,
-        columns: &[Vec<Vec<f64>>],
+        (columns, exponents): (&[Vec<Vec<f64>>], &[Vec<i32>]),
         room: Vec<wgpu::Buffer>,
     ) -> Result<Vec<Channels>, DeviceError> {
-        let terms = self.device()?.iter().zip(columns).zip(room);
+        let terms = self.device()?.iter().zip(columns.iter().zip(exponents)).zip(room);
         terms
-            .map(|((term, columns), room)| {
-                let (numbers, exponents) = whole_columns(term.whole(), columns);
+            .map(|((term, (columns, exponents)), room)| {
+                let numbers = whole_columns(term.whole(), columns, exponents);
                 // Point by point.
                 let packed = term.packs().numbers();
                 let mut points = vec![0i64; term.whole().stride * packed];
@@ -183,8 +210,8 @@ impl WholeEngine {
                 Ok(Channels {
                     columns: room,
                     // As large as they may be: not to be moved.
-                    scales: self.scales(u32::MAX, &exponents)?,
-                    shifts: ChannelShifts::unmoved(exponents),
+                    scales: self.scales(&vec![u32::MAX; exponents.len()], exponents)?,
+                    shifts: ChannelShifts::unmoved(exponents.clone()),
                 })
             })
             .collect()
@@ -194,13 +221,14 @@ impl WholeEngine {
         &self,
         u: &Network,
         with_load: bool,
+        peaks: Option<&Peaks>,
         room: Vec<wgpu::Buffer>,
     ) -> Result<(Vec<Channels>, Vec<Work>), DeviceError> {
         let (mut made, mut work) = (Vec::new(), Vec::new());
-        for (term, columns) in self.device()?.iter().zip(room) {
+        for (index, (term, columns)) in self.device()?.iter().zip(room).enumerate() {
             let network = term.whole().network(u);
             let shifts = term.whole().channel_shifts(&network.exponents, with_load);
-            let scales = self.scales(0, &shifts.exponents)?;
+            let scales = self.scales_of(index, peaks, &shifts.exponents)?;
             let outcome = Outcome::Channels { with_load };
             work.extend(term.field(&network, Some(&shifts), outcome, (&columns, &scales))?);
             made.push(Channels {
@@ -276,7 +304,7 @@ impl WholeEngine {
         let exponents = channels
             .iter()
             .zip(&peaks)
-            .map(|(term, bytes)| term.exponents(bytes));
+            .map(|(term, bytes)| term.exponents(&term.peaks(bytes)));
         Ok(BroughtDown {
             exponents: exponents.collect(),
             sums: read,
@@ -313,16 +341,64 @@ impl WholeEngine {
                 let Some((_, tasks)) = group.line(*line) else {
                     continue;
                 };
-                let unit = values[index].unit(&self.terms[index], *place, &exponents[index]);
-                let doublings = values[index].doublings[*place];
-                all[index][*place] = Some(LineSums::new(tasks, sums, size, unit, doublings));
+                let of_term = (&self.terms[index], &exponents[index]);
+                let line = values[index].line(of_term.0, *place, of_term.1, (tasks, sums));
+                all[index][*place] = Some(line);
             }
         }
         Ok(())
     }
 }
 
+impl WholeEngine {
+    /// The lines of terms whose points others have.
+    fn put_lines_without_points(
+        &self,
+        rho: &Functional,
+        channels: &[Channels],
+        values: &[LineValues],
+        all: &mut [Vec<Option<LineSums>>],
+    ) {
+        for (index, term) in self.terms.iter().enumerate().filter(|(_, term)| term.count == 0) {
+            let exponents = match rho.peaks.get() {
+                Some(peaks) => channels[index].exponents(&peaks[index]),
+                None => channels[index].shifts.exponents.clone(),
+            };
+            for (place, line) in all[index].iter_mut().enumerate() {
+                *line = Some(values[index].line(term, place, &exponents, (&[], &[])));
+            }
+        }
+    }
+
+    fn risk_values(&self, u: &Network, peaks: Option<&Peaks>) -> Result<RiskValues, DeviceError> {
+        let (mut work, mut scales_of_terms) = (Vec::new(), Vec::new());
+        for (index, term) in self.device()?.iter().enumerate() {
+            let network = term.whole().network(u);
+            let shifts = term.whole().channel_shifts(&network.exponents, true);
+            let (outcome, exponents) = match term.whole().term.layout() {
+                DensityLayout::Energy { .. } => (Outcome::Values, network.exponents.clone()),
+                DensityLayout::Residual { .. } => (Outcome::Residual, vec![shifts.residual]),
+            };
+            let scales = self.scales_of(index, peaks, &exponents)?;
+            work.extend(term.field(&network, Some(&shifts), outcome, (term.values(), &scales))?);
+            scales_of_terms.push((exponents, scales));
+        }
+        Ok((work, scales_of_terms))
+    }
+}
+
 impl Engine for WholeEngine {
+    fn peaks(&self, rho: &Functional) -> Result<Peaks, SolveError> {
+        let (channels, work) = self.channels(rho)?;
+        let scales: Vec<(&wgpu::Buffer, usize)> = channels
+            .iter()
+            .map(|term| (&term.scales, term.bytes_of_peaks()))
+            .collect();
+        let read = Work::run(&self.gpu, &work, &scales)?;
+        let peaks = channels.iter().zip(&read).map(|(term, bytes)| term.peaks(bytes));
+        Ok(peaks.collect())
+    }
+
     fn line_sums(
         &self,
         rho: &Functional,
@@ -338,6 +414,7 @@ impl Engine for WholeEngine {
             *kept = Some(ResidentRuns::new(&self.gpu, &self.terms, runs)?);
         }
         let mut all: Vec<Vec<Option<LineSums>>> = vec![vec![None; which.len()]; self.terms.len()];
+        self.put_lines_without_points(rho, &channels, values, &mut all);
         if let Some(resident) = &*kept {
             resident.visit(&self.gpu, runs, which, &mut |groups: &[&Group]| {
                 let size = |group: &&Group| (group.asked(which) * self.terms[group.term].count) as f64;
@@ -388,17 +465,23 @@ impl Engine for WholeEngine {
         Ok(all)
     }
 
-    fn risk_sums(&self, u: &Network) -> Result<Vec<(f64, i128)>, SolveError> {
-        let (mut work, mut rest) = (Vec::new(), Vec::new());
-        for term in self.device()? {
-            let network = term.whole().network(u);
-            let shifts = term.whole().channel_shifts(&network.exponents, true);
-            let (outcome, exponents) = match term.whole().term.layout() {
-                DensityLayout::Energy { .. } => (Outcome::Values, network.exponents.clone()),
-                DensityLayout::Residual { .. } => (Outcome::Residual, vec![shifts.residual]),
-            };
-            let scales = self.scales(0, &exponents)?;
-            work.extend(term.field(&network, Some(&shifts), outcome, (term.values(), &scales))?);
+    fn risk_peaks(&self, u: &Network) -> Result<Peaks, SolveError> {
+        let (work, scales) = self.risk_values(u, None)?;
+        let read: Vec<(&wgpu::Buffer, usize)> = scales
+            .iter()
+            .map(|(exponents, scales)| (scales, 4 * exponents.len()))
+            .collect();
+        let read = Work::run(&self.gpu, &work, &read)?;
+        Ok(read
+            .iter()
+            .map(|bytes| bytemuck::pod_collect_to_vec(bytes))
+            .collect())
+    }
+
+    fn risk_sums(&self, u: &Network, peaks: Option<&Peaks>) -> Result<Vec<(f64, i128)>, SolveError> {
+        let (mut work, scales) = self.risk_values(u, peaks)?;
+        let mut rest = Vec::new();
+        for (term, (exponents, scales)) in self.device()?.iter().zip(scales) {
             let (made, sums, bytes) = term.risk(&scales)?;
             work.push(made);
             rest.push((term, exponents, scales, sums, bytes));

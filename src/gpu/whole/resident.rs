@@ -155,7 +155,7 @@ impl ResidentRuns {
     pub(super) fn new(gpu: &Gpu, terms: &[WholeTerm], runs: &Runs) -> Result<Self, DeviceError> {
         let largest = GROUP_BYTES.min(gpu.largest_binding());
         let mut plan = Vec::new();
-        for (index, term) in terms.iter().enumerate() {
+        for (index, term) in terms.iter().enumerate().filter(|(_, term)| term.count > 0) {
             let of_line = 8 * term.count;
             if of_line > gpu.largest_binding() {
                 return Err(DeviceError::OutOfMemory(format!(

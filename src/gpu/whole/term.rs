@@ -154,6 +154,10 @@ impl DeviceTerm {
         outcome: Outcome,
         (out, scales): (&wgpu::Buffer, &wgpu::Buffer),
     ) -> Result<Vec<Work>, DeviceError> {
+        // Others may have all the points of a term.
+        if self.whole().count == 0 {
+            return Ok(Vec::new());
+        }
         let packed = PackedNetwork::new(self.whole(), u, shifts);
         let network = self.gpu.upload(bytemuck::cast_slice(&packed.numbers))?;
         let count = packed.singles.max(packed.lines).max(1);

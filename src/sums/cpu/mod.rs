@@ -101,11 +101,7 @@ impl CpuSums {
     ) -> Result<Self, SolveError> {
         let (mut tiles, all) = tiles_of(&loss);
         let all_runs = scan::runs_of(tiles.len());
-        let runs = &all_runs[cluster.share(all_runs.len())];
-        let own = match (runs.first(), runs.last()) {
-            (Some(first), Some(last)) => first.start..last.end,
-            _ => 0..0,
-        };
+        let (runs, own) = own_runs(&all_runs, &cluster);
         let runs = runs.iter().map(|run| run.start - own.start..run.end - own.start);
         let runs: Vec<Range<usize>> = runs.collect();
         tiles = tiles.drain(own).collect();
@@ -133,6 +129,23 @@ impl CpuSums {
             values: (all, before),
             kept,
         })
+    }
+
+    /// Which points of each term of a loss are this process's.
+    pub(crate) fn own_points(loss: &Loss, cluster: &Cluster) -> Vec<Range<usize>> {
+        let (tiles, _) = tiles_of(loss);
+        let (_, own) = own_runs(&scan::runs_of(tiles.len()), cluster);
+        let mut points = vec![0..0; loss.terms.len()];
+        for tile in &tiles[own] {
+            let of_term = &mut points[tile.term];
+            let start = if of_term.end > 0 {
+                of_term.start
+            } else {
+                tile.range.start
+            };
+            *of_term = start..tile.range.end;
+        }
+        points
     }
 
     /// u at the points.
@@ -224,6 +237,16 @@ impl CpuSums {
         });
         Ok(self.cluster.agree(runs)?.into_iter().flatten().collect())
     }
+}
+
+/// The runs that are this process's, and the tiles they have.
+fn own_runs<'a>(all: &'a [Range<usize>], cluster: &Cluster) -> (&'a [Range<usize>], Range<usize>) {
+    let runs = &all[cluster.share(all.len())];
+    let tiles = match (runs.first(), runs.last()) {
+        (Some(first), Some(last)) => first.start..last.end,
+        _ => 0..0,
+    };
+    (runs, tiles)
 }
 
 /// All tiles of a loss, and how many values a function has there.

@@ -1,6 +1,7 @@
 //! Sums over the points for all lines of a plan.
 
 use super::{CpuSums, RUNS, Scratch};
+use crate::cluster::CHUNK;
 use crate::error::SolveError;
 use crate::loss::{Loss, Term, TermTile};
 use crate::points::TILE;
@@ -108,42 +109,73 @@ impl<'a> LineScan<'a> {
                     Ok(done) => Ok(done.by_ref().take(sums.runs.len()).collect()),
                     Err(error) => Err(error.clone()),
                 };
-                let total = self.folded(group.clone(), of_group)?;
-                self.plan.put_scores(group.clone(), &total, &mut scores);
+                match sums.cluster.is_alone() {
+                    true => self.put(group.clone(), of_group?, &mut scores),
+                    false => self.put_shared(group.clone(), of_group, &mut scores)?,
+                }
             }
         }
         Ok(scores)
     }
 
-    /// The sums of a group of lines over all runs, from those over this process's.
-    fn folded(
+    /// Puts the scores of a group of lines in their places, from the sums over all runs.
+    fn put(&self, group: Range<usize>, runs: Vec<Vec<LineSum>>, scores: &mut [f64]) {
+        let mut total = self.plan.sums(group.clone());
+        for run in runs {
+            let lines = total.iter_mut().zip(&run);
+            lines.for_each(|(total, sum)| total.merge(sum));
+        }
+        self.plan.put_scores(group, &total, scores);
+    }
+
+    /// The same where each process has some of the runs. What follows from the sums of a line is one process's work, if
+    /// it is worth to be told.
+    fn put_shared(
         &self,
         group: Range<usize>,
         runs: Result<Vec<Vec<LineSum>>, SolveError>,
-    ) -> Result<Vec<LineSum>, SolveError> {
-        let mut total = self.plan.sums(group);
-        let sums = self.sums;
-        if sums.cluster.is_alone() {
-            for run in runs? {
-                total
-                    .iter_mut()
-                    .zip(&run)
-                    .for_each(|(total, sum)| total.merge(sum));
-            }
-            return Ok(total);
+        scores: &mut [f64],
+    ) -> Result<(), SolveError> {
+        let cluster = &self.sums.cluster;
+        let mut total = self.plan.sums(group.clone());
+        let lengths: Vec<usize> = total.iter().map(|sum| sum.numbers().len()).collect();
+        let numbers: usize = lengths.iter().sum();
+        if numbers <= CHUNK {
+            let runs = runs.map(|runs| runs.iter().map(|run| pieces(run).concat()).collect());
+            set(&mut total, &cluster.fold(self.sums.all_runs, numbers, runs)?);
+            self.plan.put_scores(group, &total, scores);
+            return Ok(());
         }
-        let length = total.iter().map(|sum| sum.numbers().len()).sum();
-        let flat =
-            |run: Vec<LineSum>| -> Vec<f64> { run.iter().flat_map(LineSum::numbers).copied().collect() };
-        let runs = runs.map(|runs| runs.into_iter().map(flat).collect());
-        let all = sums.cluster.fold(sums.all_runs, length, runs)?;
+        let runs = runs.as_ref().map_err(SolveError::clone);
+        let own_numbers = cluster.fold_pieces(
+            &lengths,
+            runs.map(|runs| runs.iter().map(|run| pieces(run)).collect()),
+        )?;
+        let lines_of = |rank: usize| {
+            let share = cluster.share_of(rank, group.len());
+            group.start + share.start..group.start + share.end
+        };
+        let own = lines_of(cluster.rank());
+        let total = &mut total[own.start - group.start..own.end - group.start];
+        set(total, &own_numbers);
+        self.plan.put_scores(own.clone(), total, scores);
+        self.tell_scores(own, &lines_of, scores);
+        Ok(())
+    }
+
+    /// Puts the scores of everybody's lines in their places.
+    fn tell_scores(&self, own: Range<usize>, lines_of: &dyn Fn(usize) -> Range<usize>, scores: &mut [f64]) {
+        let (plan, cluster) = (self.plan, &self.sums.cluster);
+        let told: Vec<&[f64]> = plan.places(own).map(|place| &scores[place]).collect();
+        let lengths =
+            (0..cluster.size()).map(|rank| plan.places(lines_of(rank)).map(|place| place.len()).sum());
+        let all = cluster.gathered(&told.concat(), &lengths.collect::<Vec<_>>());
         let mut rest = all.as_slice();
-        for sum in &mut total {
-            let (own, others) = rest.split_at(sum.numbers().len());
-            sum.numbers_mut().copy_from_slice(own);
+        for place in (0..cluster.size()).flat_map(|rank| plan.places(lines_of(rank))) {
+            let (line, others) = rest.split_at(place.len());
+            scores[place].copy_from_slice(line);
             rest = others;
         }
-        Ok(total)
     }
 
     /// The sums of a group of lines over one run of points.
@@ -176,5 +208,20 @@ impl<'a> LineScan<'a> {
             Ok(())
         })?;
         Ok(sums)
+    }
+}
+
+/// The numbers of some lines' sums.
+fn pieces(sums: &[LineSum]) -> Vec<&[f64]> {
+    sums.iter().map(LineSum::numbers).collect()
+}
+
+/// Sums of lines from all their numbers.
+fn set(total: &mut [LineSum], numbers: &[f64]) {
+    let mut rest = numbers;
+    for sum in total {
+        let (own, others) = rest.split_at(sum.numbers().len());
+        sum.numbers_mut().copy_from_slice(own);
+        rest = others;
     }
 }

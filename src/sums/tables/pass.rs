@@ -113,44 +113,41 @@ impl Pass<'_> {
         Ok(total)
     }
 
-    /// Group by group, a round of groups at a time, one for each process: the sums so far go from one to the next, who adds those of its
-    /// group. In every other round they go back, so that they are where the next round begins.
+    /// Group by group, a round of groups at a time, one for each process. Each adds up its share of every table, the groups of
+    /// the round in their order; the first one saves them.
     pub(super) fn shared(
         &mut self,
-        mut total: MomentTables,
+        empty: MomentTables,
         groups: &[Range<usize>],
-        cluster: &Cluster,
+        (cluster, store): (&Cluster, Option<&TableStore>),
         observer: &mut PassObserver,
     ) -> Result<MomentTables, SolveError> {
         let count = self.term.points.len();
-        let mut own = MomentTables::empty(total.power, total.axes.clone());
-        let mut holder = 0;
-        for (number, round) in groups.chunks(cluster.size()).enumerate() {
-            let ranks = 0..cluster.size();
-            let order: Vec<usize> = match number % 2 {
-                0 => ranks.take(round.len()).collect(),
-                _ => ranks.rev().take(round.len()).collect(),
-            };
-            let mine = order.iter().zip(round).find(|(rank, _)| **rank == cluster.rank());
-            own.clear();
-            let summed = match mine {
-                Some((_, group)) => self.add_group(&mut own, group.clone()),
+        let store = store.filter(|_| cluster.is_first());
+        let mut tables = SharedTables::new(empty, cluster);
+        let mut saved = tables.resume(groups, store);
+        let first = groups.iter().take_while(|group| group.end <= saved).count();
+        for round in groups[first..].chunks(cluster.size()) {
+            let summed = match round.get(cluster.rank()) {
+                Some(group) => self.add_group(tables.for_group(), group.clone()),
                 None => Ok(()),
             };
             cluster.agree(summed)?;
-            for (total, own) in total.columns().into_iter().zip(own.columns()) {
-                cluster.pass_on(&order, total, own);
-            }
-            holder = order.last().copied().unwrap_or(holder);
+            tables.add_round(round.len());
             let done = round.last().map_or(count, |group| group.end);
-            if observer(done, count).is_break() {
+            let interrupted = observer(done, count).is_break();
+            let is_due = store.is_some_and(|store| interrupted || is_due(store, done - saved, count));
+            if done < count && cluster.any(is_due) {
+                tables.tell();
+                saved = done;
+                cluster.agree(store.map_or(Ok(()), |store| save(store, &mut tables.table, done)))?;
+            }
+            if interrupted {
                 return Err(SolveError::Interrupted);
             }
         }
-        for column in total.columns() {
-            cluster.tell_all(holder, column);
-        }
-        Ok(total)
+        tables.tell();
+        Ok(tables.table)
     }
 
     fn add_group(&mut self, tables: &mut MomentTables, group: Range<usize>) -> Result<(), SolveError> {
@@ -178,6 +175,72 @@ impl Pass<'_> {
         }
         tables.add_axes(&self.block, &self.roles);
         Ok(end)
+    }
+}
+
+/// The tables of one of several processes.
+struct SharedTables<'a> {
+    cluster: &'a Cluster,
+    /// The sums of a group, or those of all.
+    table: MomentTables,
+    /// Whether there is anything in it; to clear new memory takes its time.
+    used: bool,
+    /// The sums so far, of this process's share of each column.
+    parts: Vec<Vec<f64>>,
+}
+
+impl<'a> SharedTables<'a> {
+    fn new(mut empty: MomentTables, cluster: &'a Cluster) -> Self {
+        let columns = empty.columns();
+        let parts = columns
+            .iter()
+            .map(|column| vec![0.0; cluster.share(column.len()).len()]);
+        Self {
+            parts: parts.collect(),
+            cluster,
+            table: empty,
+            used: false,
+        }
+    }
+
+    /// Takes up what the first process finds; how many points that is, as everybody is told.
+    fn resume(&mut self, groups: &[Range<usize>], store: Option<&TableStore>) -> usize {
+        let loaded = store.and_then(|store| store.load(&mut self.table));
+        self.used = loaded.is_some();
+        // Sums of an earlier version had no groups.
+        let loaded = loaded.filter(|loaded| groups.iter().any(|group| group.end == *loaded));
+        let loaded = self.cluster.from_first(vec![loaded.unwrap_or(0) as u64])[0] as usize;
+        if loaded > 0 {
+            self.used = true;
+            for (column, part) in self.table.columns().into_iter().zip(&mut self.parts) {
+                self.cluster.tell_all(0, column);
+                part.copy_from_slice(&column[self.cluster.share(column.len())]);
+            }
+        }
+        loaded
+    }
+
+    /// Where the sums of a group go.
+    fn for_group(&mut self) -> &mut MomentTables {
+        if self.used {
+            self.table.clear();
+        }
+        self.used = true;
+        &mut self.table
+    }
+
+    /// Adds the groups of a round, which the first so many processes have.
+    fn add_round(&mut self, groups: usize) {
+        for (column, part) in self.table.columns().into_iter().zip(&mut self.parts) {
+            self.cluster.add_in_order(groups, column, part);
+        }
+    }
+
+    /// The sums so far, everywhere.
+    fn tell(&mut self) {
+        for (column, part) in self.table.columns().into_iter().zip(&self.parts) {
+            self.cluster.tell_parts(part, column);
+        }
     }
 }
 

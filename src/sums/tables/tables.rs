@@ -60,7 +60,7 @@ pub trait PairSums {
 pub struct PassOptions<'a> {
     /// On which device, if not on the CPU.
     pub device: Option<Box<dyn PairSums>>,
-    /// Where the sums are kept on the way, to be taken up from there; not where several processes share the pass.
+    /// Where the sums are kept on the way, to be taken up from there, by the first of several processes.
     pub store: Option<&'a TableStore>,
     /// The processes that share the pass.
     pub cluster: Cluster,
@@ -168,7 +168,7 @@ impl MomentTables {
             // Sums of whole numbers are the same in every order.
             _ if pass.device.is_some() => pass.whole(empty, options.store, observer),
             many if options.cluster.is_alone() => pass.by_groups(empty, many, options.store, observer),
-            many => pass.shared(empty, many, &options.cluster, observer),
+            many => pass.shared(empty, many, (&options.cluster, options.store), observer),
         }
     }
 

@@ -1,16 +1,22 @@
 //! What adds up whole numbers over the points: the reference on the CPU, or a device.
 
-use super::fixed::{NOTHING, ONE_BITS, column, distance, lead, power_of_two};
-use super::runs::{LineSums, Runs, unique};
+use super::fixed::{NOTHING, ONE_BITS, distance, exponent, fixed, lead, power_of_two};
+use super::runs::{LineSums, Runs, Task, unique};
 use super::term::{ChannelShifts, WholeTerm};
+use crate::cluster::Cluster;
 use crate::error::SolveError;
 use crate::network::Network;
+use std::sync::OnceLock;
 
-/// Sums of whole numbers over the points of every term of a loss.
+/// Sums of whole numbers over the points of every term of a loss, as far as they are this process's.
 ///
 /// All implementors give the same numbers, to the bit: what is added up is whole numbers, and what is rounded on the
-/// way is rounded alike. Everything that is not whole is done once, by [`WholeSums`](super::WholeSums).
+/// way is rounded alike. Everything that is not whole is done once, by [`WholeSums`](super::WholeSums), and so is
+/// everything that other processes have to do with.
 pub trait Engine {
+    /// How large the channels of a functional are that is made from a network.
+    fn peaks(&self, rho: &Functional) -> Result<Peaks, SolveError>;
+
     /// For some lines, per term: the sums of their bins, with channels multiplied by `values`.
     fn line_sums(
         &self,
@@ -24,8 +30,12 @@ pub trait Engine {
     /// [sums](NeuronList::sums).
     fn neuron_sums(&self, rho: &Functional, lists: &[NeuronList]) -> Result<Vec<NeuronSums>, SolveError>;
 
-    /// Σ w φ at a network, per term: sums with what they are to be multiplied by.
-    fn risk_sums(&self, u: &Network) -> Result<Vec<(f64, i128)>, SolveError>;
+    /// How large the values are of which the sums of the risk are made.
+    fn risk_peaks(&self, u: &Network) -> Result<Peaks, SolveError>;
+
+    /// Σ w φ at a network, per term: sums with what they are to be multiplied by. `peaks` are those of all processes,
+    /// where there are others.
+    fn risk_sums(&self, u: &Network, peaks: Option<&Peaks>) -> Result<Vec<(f64, i128)>, SolveError>;
 
     /// What it is and what it has to tell.
     fn report(&self) -> EngineReport;
@@ -42,12 +52,17 @@ pub struct EngineReport {
     pub notes: Vec<String>,
 }
 
+/// The largest magnitude of some columns, per term and column: by so much numbers may be moved up.
+pub type Peaks = Vec<Vec<u32>>;
+
 /// A linear functional at the points, or how to make it.
 pub struct Functional {
     /// Whoever keeps its channels knows them by this number.
     pub id: u64,
     /// Where the channels come from.
     pub source: Source,
+    /// How large channels made from a network are at the points of all processes, where there are others.
+    pub peaks: OnceLock<Peaks>,
 }
 
 /// Where channels come from.
@@ -59,8 +74,13 @@ pub enum Source {
         /// Whether with the load.
         with_load: bool,
     },
-    /// Computed already: per term a column per symbol.
-    Columns(Vec<Vec<Vec<f64>>>),
+    /// Computed already: per term a column per symbol, …
+    Columns {
+        /// … its numbers at this process's points, …
+        columns: Vec<Vec<Vec<f64>>>,
+        /// … and the exponent of those of all.
+        exponents: Vec<Vec<i32>>,
+    },
 }
 
 /// Exponents of channels, and sums per neuron and symbol.
@@ -76,6 +96,8 @@ pub struct LineValues {
     /// Per line: L is so many times doubled the width of a bin, and at least the largest distance between a point and
     /// a knot. Measured in bins, distances of thousands to the power k would magnify the rounding of the sums.
     pub doublings: Vec<u32>,
+    /// Whether the sums are to be added to those of other processes, and so to be left in whole numbers.
+    pub among_others: bool,
 }
 
 impl LineValues {
@@ -109,6 +131,21 @@ impl LineValues {
     /// What one stands for in the sums of a line.
     pub fn unit(&self, term: &WholeTerm, line: usize, exponents: &[i32]) -> f64 {
         power_of_two(self.unit_exponent(term, line, exponents) + SUM_BITS as i32 - ONE_BITS as i32)
+    }
+
+    /// The sums of the bins of the line at this place from those of its tasks, with channels of these exponents.
+    pub fn line(
+        &self,
+        term: &WholeTerm,
+        line: usize,
+        exponents: &[i32],
+        (tasks, sums): (&[Task], &[i64]),
+    ) -> LineSums {
+        let (size, unit) = (term.power + 1, self.unit(term, line, exponents));
+        match self.among_others {
+            false => LineSums::new(tasks, sums, size, unit, self.doublings[line]),
+            true => LineSums::among_others(tasks, sums, size, unit, self.doublings[line]),
+        }
     }
 
     /// The factors of a line's channels, as parts of its unit.
@@ -154,29 +191,42 @@ impl Functional {
         Self {
             id: unique(),
             source: Source::Network { network, with_load },
+            peaks: OnceLock::new(),
         }
     }
 
-    /// From columns, per term and symbol.
-    pub fn of_columns(columns: Vec<Vec<Vec<f64>>>) -> Self {
+    /// From columns, per term and symbol, of which every process has its part.
+    pub fn of_columns(columns: Vec<Vec<Vec<f64>>>, cluster: &Cluster) -> Self {
+        let exponents = columns.iter().map(|of_term| exponents(of_term, cluster));
         Self {
             id: unique(),
-            source: Source::Columns(columns),
+            source: Source::Columns {
+                exponents: exponents.collect(),
+                columns,
+            },
+            peaks: OnceLock::new(),
         }
     }
 }
 
-/// The columns of a term in whole numbers, padded, each with its exponent.
-pub fn whole_columns(term: &WholeTerm, columns: &[Vec<f64>]) -> (Vec<i64>, Vec<i32>) {
-    let (mut all, mut exponents) = (Vec::with_capacity(term.stride * columns.len()), Vec::new());
-    for values in columns {
-        let (whole, e) = column(values);
-        let padding = term.stride - whole.len();
-        all.extend(whole);
-        all.extend(std::iter::repeat_n(0, padding));
-        exponents.push(e);
+/// The exponents of columns of which every process has its part.
+pub(super) fn exponents(columns: &[Vec<f64>], cluster: &Cluster) -> Vec<i32> {
+    let of_column = |values: &Vec<f64>| {
+        let largest = values.iter().fold(0.0f64, |largest, v| largest.max(v.abs()));
+        i64::from(exponent(largest))
+    };
+    let own: Vec<i64> = columns.iter().map(of_column).collect();
+    cluster.largest(&own).into_iter().map(|e| e as i32).collect()
+}
+
+/// The columns of a term in whole numbers, padded.
+pub fn whole_columns(term: &WholeTerm, columns: &[Vec<f64>], exponents: &[i32]) -> Vec<i64> {
+    let mut all = Vec::with_capacity(term.stride * columns.len());
+    for (values, &e) in columns.iter().zip(exponents) {
+        all.extend(values.iter().map(|&value| fixed(value, e)));
+        all.extend(std::iter::repeat_n(0, term.stride - values.len()));
     }
-    (all, exponents)
+    all
 }
 
 /// How much channels may be moved up, given the largest magnitude of each, and their exponents then.

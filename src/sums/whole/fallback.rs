@@ -1,6 +1,6 @@
 //! A device, and the CPU when it is lost.
 
-use super::engine::{Engine, EngineReport, Functional, LineValues, NeuronList, NeuronSums};
+use super::engine::{Engine, EngineReport, Functional, LineValues, NeuronList, NeuronSums, Peaks};
 use super::reference::Reference;
 use super::runs::{LineSums, Runs};
 use super::term::WholeTerm;
@@ -44,6 +44,10 @@ impl Fallback {
 }
 
 impl Engine for Fallback {
+    fn peaks(&self, rho: &Functional) -> Result<Peaks, SolveError> {
+        self.ask(|engine| engine.peaks(rho))
+    }
+
     fn line_sums(
         &self,
         rho: &Functional,
@@ -58,8 +62,12 @@ impl Engine for Fallback {
         self.ask(|engine| engine.neuron_sums(rho, lists))
     }
 
-    fn risk_sums(&self, u: &Network) -> Result<Vec<(f64, i128)>, SolveError> {
-        self.ask(|engine| engine.risk_sums(u))
+    fn risk_peaks(&self, u: &Network) -> Result<Peaks, SolveError> {
+        self.ask(|engine| engine.risk_peaks(u))
+    }
+
+    fn risk_sums(&self, u: &Network, peaks: Option<&Peaks>) -> Result<Vec<(f64, i128)>, SolveError> {
+        self.ask(|engine| engine.risk_sums(u, peaks))
     }
 
     fn report(&self) -> EngineReport {

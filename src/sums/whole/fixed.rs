@@ -76,13 +76,6 @@ pub fn distance(from: i32, to: i32) -> u32 {
     (to - from).clamp(0, LARGEST_SHIFT as i32) as u32
 }
 
-/// A column under its own exponent.
-pub fn column(values: &[f64]) -> (Vec<i64>, i32) {
-    let largest = values.iter().fold(0.0f64, |largest, v| largest.max(v.abs()));
-    let e = exponent(largest);
-    (values.iter().map(|&v| fixed(v, e)).collect(), e)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

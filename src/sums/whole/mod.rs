@@ -10,9 +10,12 @@ pub(crate) mod fixed;
 mod reference;
 mod rho;
 mod runs;
+mod shared;
 mod term;
 
-pub use engine::{Engine, EngineReport, Functional, LineValues, NeuronList, NeuronSums, SUM_BITS, Source};
+pub use engine::{
+    Engine, EngineReport, Functional, LineValues, NeuronList, NeuronSums, Peaks, SUM_BITS, Source,
+};
 #[cfg(feature = "gpu")]
 pub(crate) use engine::{whole_columns, with_leads};
 pub use fallback::Fallback;
@@ -25,17 +28,21 @@ use super::{
 };
 use crate::activation::Activation;
 use crate::candidates::{Candidates, Grid};
+use crate::cluster::{Cluster, Share};
 use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::loss::Loss;
 use crate::network::{Network, Neuron};
 use rho::WholeRho;
+use shared::Others;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// [`Sums`] in whole numbers.
 pub struct WholeSums {
     engine: Box<dyn Engine>,
     terms: Arc<Vec<WholeTerm>>,
+    /// The processes that share the points.
+    others: Others,
     loss: Loss,
     activation: Activation,
     power: usize,
@@ -66,16 +73,29 @@ impl WholeSums {
         cpu_options: CpuOptions,
         make: impl FnOnce(Arc<Vec<WholeTerm>>) -> Box<dyn Engine>,
     ) -> Result<Self, SolveError> {
+        Self::shared(loss, domain, activation, (cpu_options, Cluster::alone()), make)
+    }
+
+    /// The same, shared with other processes, whose engines may be others.
+    pub fn shared(
+        loss: Loss,
+        domain: &Domain,
+        activation: Activation,
+        (cpu_options, cluster): (CpuOptions, Cluster),
+        make: impl FnOnce(Arc<Vec<WholeTerm>>) -> Box<dyn Engine>,
+    ) -> Result<Self, SolveError> {
         let power = activation.relu_power().ok_or(SolveError::Unsupported(
             "whole numbers for an activation without a sweep",
         ))?;
-        let terms = loss.terms.iter();
-        let terms: Result<Vec<WholeTerm>, SolveError> =
-            terms.map(|term| WholeTerm::new(term, domain, power)).collect();
+        let terms = loss.terms.iter().zip(CpuSums::own_points(&loss, &cluster));
+        let terms: Result<Vec<WholeTerm>, SolveError> = terms
+            .map(|(term, own)| WholeTerm::shared(term, domain, power, own, &cluster))
+            .collect();
         let terms = Arc::new(terms?);
         Ok(Self {
             engine: make(Arc::clone(&terms)),
             terms,
+            others: Others::new(cluster),
             loss,
             activation,
             power,
@@ -99,7 +119,8 @@ impl WholeSums {
 
     fn cpu(&self) -> Result<&CpuSums, SolveError> {
         if self.cpu.get().is_none() {
-            let made = CpuSums::new(self.loss.clone(), self.activation, self.cpu_options)?;
+            let (loss, cluster) = (self.loss.clone(), self.others.cluster.clone());
+            let made = CpuSums::shared(loss, self.activation, self.cpu_options, cluster)?;
             self.cpu.get_or_init(|| made);
         }
         match self.cpu.get() {
@@ -136,7 +157,7 @@ impl WholeSums {
     /// A functional that the host computed; where its columns are not to be had, as the host has it.
     fn taken_from_host<'a>(&'a self, host: super::CpuRho<'a>) -> Result<Box<dyn Rho + 'a>, SolveError> {
         Ok(match host.columns()? {
-            Some(columns) => self.rho(Functional::of_columns(columns)),
+            Some(columns) => self.rho(Functional::of_columns(columns, &self.others.cluster)),
             None => Box::new(host),
         })
     }
@@ -194,6 +215,15 @@ impl CurvatureRoot for WholeSums {
         terms.map(|term| term.points.len() * term.embedding_width()).sum()
     }
 
+    fn cluster(&self) -> &Cluster {
+        &self.others.cluster
+    }
+
+    fn shares(&self) -> Vec<Share> {
+        // Whoever asks for the numbers themselves is told why there are none.
+        self.cpu().map_or_else(|_| Vec::new(), CurvatureRoot::shares)
+    }
+
     fn of(&self, v: &Neuron) -> Result<Vec<f64>, SolveError> {
         CurvatureRoot::of(self.cpu()?, v)
     }
@@ -244,7 +274,7 @@ impl<'a> Field<'a> for WholeField<'a> {
         match &self.host {
             Some(host) => host.risk(),
             None => {
-                let parts = self.sums.engine.risk_sums(&self.u)?;
+                let parts = self.sums.others.risk(&self.u, &*self.sums.engine)?;
                 Ok(parts.into_iter().map(|(unit, sum)| unit * sum as f64).sum())
             }
         }

@@ -1,8 +1,8 @@
 //! The CPU twin of the shaders of whole numbers: the reference, and the fallback when a device is lost.
 
 use super::engine::{
-    Engine, EngineReport, Functional, LineValues, NeuronList, NeuronSums, SUM_BITS, Source, whole_columns,
-    with_leads,
+    Engine, EngineReport, Functional, LineValues, NeuronList, NeuronSums, Peaks, SUM_BITS, Source,
+    whole_columns, with_leads,
 };
 use super::fixed::{lead, magnitude, product, rounded_down};
 use super::runs::{LineRuns, LineSums, Runs, unpacked};
@@ -23,8 +23,17 @@ type SortedLines = Vec<Option<Arc<LineRuns>>>;
 pub struct Reference {
     terms: Arc<Vec<WholeTerm>>,
     kept: Mutex<Vec<(u64, Arc<Vec<Channels>>)>>,
+    /// The channels of the functional that was asked how large they are, until they are needed.
+    unmoved: Mutex<Option<(u64, Vec<Unmoved>)>>,
     /// The runs used last, line after line, for each term.
     sorted: Mutex<Option<(u64, Vec<SortedLines>)>>,
+}
+
+/// The channels of a term that were made from a network.
+struct Unmoved {
+    columns: Vec<i64>,
+    shifts: ChannelShifts,
+    peaks: Vec<u32>,
 }
 
 /// The channels of a term, moved up as far as they go.
@@ -39,6 +48,7 @@ impl Reference {
         Self {
             terms,
             kept: Mutex::new(Vec::new()),
+            unmoved: Mutex::new(None),
             sorted: Mutex::new(None),
         }
     }
@@ -48,14 +58,44 @@ impl Reference {
         if let Some((_, channels)) = kept.iter().find(|(id, _)| *id == rho.id) {
             return Arc::clone(channels);
         }
-        let terms = self.terms.iter().enumerate();
-        let made = terms.map(|(index, term)| Channels::new(term, index, &rho.source));
-        let made = Arc::new(made.collect::<Vec<_>>());
+        let made = Arc::new(self.make_channels(rho));
         if kept.len() == KEPT {
             kept.remove(0);
         }
         kept.push((rho.id, Arc::clone(&made)));
         made
+    }
+
+    fn make_channels(&self, rho: &Functional) -> Vec<Channels> {
+        let (network, with_load) = match &rho.source {
+            Source::Network { network, with_load } => (network, *with_load),
+            Source::Columns { columns, exponents } => {
+                let terms = self.terms.iter().zip(columns).zip(exponents);
+                return terms
+                    .map(|((term, columns), exponents)| Channels {
+                        columns: whole_columns(term, columns, exponents),
+                        exponents: exponents.clone(),
+                    })
+                    .collect();
+            }
+        };
+        let mut unmoved = self.unmoved.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = match unmoved.take_if(|(id, _)| *id == rho.id) {
+            Some((_, made)) => made,
+            None => self.unmoved_channels(network, with_load),
+        };
+        let terms = self.terms.iter().zip(made).enumerate();
+        terms
+            .map(|(index, (term, made))| {
+                let peaks = rho.peaks.get().map(|of_all| of_all[index].clone());
+                made.moved(term, peaks)
+            })
+            .collect()
+    }
+
+    fn unmoved_channels(&self, network: &Network, with_load: bool) -> Vec<Unmoved> {
+        let terms = self.terms.iter();
+        terms.map(|term| Unmoved::new(term, network, with_load)).collect()
     }
 
     fn runs(&self, runs: &Runs, term: usize, which: &[usize]) -> Vec<Arc<LineRuns>> {
@@ -82,23 +122,27 @@ impl Reference {
     }
 }
 
-impl Channels {
-    fn new(term: &WholeTerm, index: usize, source: &Source) -> Self {
-        match source {
-            Source::Columns(columns) => {
-                let (columns, exponents) = whole_columns(term, &columns[index]);
-                Self { columns, exponents }
-            }
-            Source::Network { network, with_load } => {
-                let u = term.network(network);
-                let shifts = term.channel_shifts(&u.exponents, *with_load);
-                let mut columns = channels(term, &jets(term, &u), &shifts, *with_load);
-                let (leads, exponents) = with_leads(&shifts, &peaks(term, &columns));
-                for (column, lead) in columns.chunks_mut(term.stride).zip(leads) {
-                    column.iter_mut().for_each(|value| *value <<= lead);
-                }
-                Self { columns, exponents }
-            }
+impl Unmoved {
+    fn new(term: &WholeTerm, network: &Network, with_load: bool) -> Self {
+        let u = term.network(network);
+        let shifts = term.channel_shifts(&u.exponents, with_load);
+        let columns = channels(term, &jets(term, &u), &shifts, with_load);
+        Self {
+            peaks: peaks(term, &columns),
+            columns,
+            shifts,
+        }
+    }
+
+    /// Moved up as far as the largest numbers allow, of these points or, where there are others, of all.
+    fn moved(mut self, term: &WholeTerm, of_all: Option<Vec<u32>>) -> Channels {
+        let (leads, exponents) = with_leads(&self.shifts, &of_all.unwrap_or(self.peaks));
+        for (column, lead) in self.columns.chunks_mut(term.stride).zip(leads) {
+            column.iter_mut().for_each(|value| *value <<= lead);
+        }
+        Channels {
+            columns: self.columns,
+            exponents,
         }
     }
 }
@@ -290,49 +334,67 @@ fn sums_of_neuron(term: &WholeTerm, channels: &[i64], argument: &[i64], per_symb
     sums
 }
 
-/// `whole_risk.wgsl`: the parts of Σ w φ, each with what one stands for in it.
-fn risk_parts(term: &WholeTerm, u: &WholeNetwork) -> Vec<(f64, i128)> {
-    let (stride, layout) = (term.stride, term.term.layout());
+/// What the risk is made of: the jets of u, or its residual; their exponents, and how large they are.
+fn risk_values(term: &WholeTerm, u: &WholeNetwork) -> (Vec<i64>, Vec<i32>, Vec<u32>) {
     let jets = jets(term, u);
-    let value = |column: usize, point: usize| term.columns[column * stride + point];
+    let (values, exponents) = match term.term.layout() {
+        DensityLayout::Residual { .. } => {
+            let shifts = term.channel_shifts(&u.exponents, true);
+            let at = |point: usize| residual(term, &jets, &shifts, true, point);
+            ((0..term.stride).map(at).collect(), vec![shifts.residual])
+        }
+        DensityLayout::Energy { .. } => (jets, u.exponents.clone()),
+    };
+    let peaks = peaks(term, &values);
+    (values, exponents, peaks)
+}
+
+/// `whole_risk.wgsl`: the parts of Σ w φ, each with what one stands for in it.
+fn risk_parts(term: &WholeTerm, u: &WholeNetwork, of_all: Option<&[u32]>) -> Vec<(f64, i128)> {
+    let (stride, layout) = (term.stride, term.term.layout());
+    let (values, exponents, peaks) = risk_values(term, u);
+    let leads: Vec<u32> = of_all.unwrap_or(&peaks).iter().map(|&peak| lead(peak)).collect();
+    let at = |c: usize, point: usize| values[c * stride + point] << leads[c];
+    let coefficient = |column: usize, point: usize| term.columns[column * stride + point];
     let total = |at: &dyn Fn(usize) -> i64| -> i128 {
         let terms = (0..term.count).map(|point| i128::from(rounded_down(at(point), SUM_BITS)));
         terms.sum()
     };
-    let (exponents, sums) = match layout {
-        DensityLayout::Residual { columns, .. } => {
-            let shifts = term.channel_shifts(&u.exponents, true);
-            let residual: Vec<i64> = (0..stride)
-                .map(|point| residual(term, &jets, &shifts, true, point))
-                .collect();
-            let lead = lead(peaks(term, &residual)[0]);
-            let sum = total(&|point| {
-                let residual = residual[point] << lead;
-                product(value(columns - 1, point), product(residual, residual))
-            });
-            (vec![shifts.residual - lead as i32], vec![sum])
-        }
+    let sums: Vec<i128> = match layout {
+        DensityLayout::Residual { columns, .. } => vec![total(&|point| {
+            let residual = at(0, point);
+            product(coefficient(columns - 1, point), product(residual, residual))
+        })],
         DensityLayout::Energy { quadratic, load, .. } => {
-            let (mut exponents, mut sums) = (Vec::new(), Vec::new());
-            for (c, peak) in peaks(term, &jets).into_iter().enumerate() {
-                let lead = lead(peak);
-                let jet = |point: usize| jets[c * stride + point] << lead;
-                exponents.push(u.exponents[c] - lead as i32);
-                sums.push(total(&|point| {
-                    product(product(value(quadratic[c], point), jet(point)), jet(point))
-                }));
-                sums.push(match load[c] {
-                    Some(column) => total(&|point| product(value(column, point), jet(point))),
-                    None => 0,
+            let of_symbol = |c: usize| {
+                let square = total(&|point| {
+                    let jet = at(c, point);
+                    product(product(coefficient(quadratic[c], point), jet), jet)
                 });
-            }
-            (exponents, sums)
+                let load = load[c].map_or(0, |column| {
+                    total(&|point| product(coefficient(column, point), at(c, point)))
+                });
+                [square, load]
+            };
+            (0..leads.len()).flat_map(of_symbol).collect()
         }
     };
-    term.risk_units(&exponents).into_iter().zip(sums).collect()
+    let moved = exponents.iter().zip(&leads).map(|(e, &lead)| e - lead as i32);
+    let units = term.risk_units(&moved.collect::<Vec<_>>());
+    units.into_iter().zip(sums).collect()
 }
 
 impl Engine for Reference {
+    fn peaks(&self, rho: &Functional) -> Result<Peaks, SolveError> {
+        let Source::Network { network, with_load } = &rho.source else {
+            return Ok(Peaks::new());
+        };
+        let made = self.unmoved_channels(network, *with_load);
+        let peaks = made.iter().map(|term| term.peaks.clone()).collect();
+        *self.unmoved.lock().unwrap_or_else(PoisonError::into_inner) = Some((rho.id, made));
+        Ok(peaks)
+    }
+
     fn line_sums(
         &self,
         rho: &Functional,
@@ -354,8 +416,7 @@ impl Engine for Reference {
                     let factors = (factors.as_slice(), doublings);
                     task_sums(term, &channels.columns, entries, factors, &orders, sums);
                 }
-                let unit = values.unit(term, place, &channels.exponents);
-                LineSums::new(&line.tasks, &sums, size, unit, doublings)
+                values.line(term, place, &channels.exponents, (&line.tasks, &sums))
             };
             lines.par_iter().enumerate().map(of_line).collect()
         };
@@ -376,11 +437,17 @@ impl Engine for Reference {
         Ok(terms.map(of_term).collect())
     }
 
-    fn risk_sums(&self, u: &Network) -> Result<Vec<(f64, i128)>, SolveError> {
+    fn risk_peaks(&self, u: &Network) -> Result<Peaks, SolveError> {
         let terms = self.terms.iter();
-        Ok(terms
-            .flat_map(|term| risk_parts(term, &term.network(u)))
-            .collect())
+        Ok(terms.map(|term| risk_values(term, &term.network(u)).2).collect())
+    }
+
+    fn risk_sums(&self, u: &Network, peaks: Option<&Peaks>) -> Result<Vec<(f64, i128)>, SolveError> {
+        let of_term = |(index, term): (usize, &WholeTerm)| {
+            let peaks = peaks.map(|of_all| of_all[index].as_slice());
+            risk_parts(term, &term.network(u), peaks)
+        };
+        Ok(self.terms.iter().enumerate().flat_map(of_term).collect())
     }
 
     fn report(&self) -> EngineReport {

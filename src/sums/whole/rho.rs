@@ -36,6 +36,7 @@ impl WholeRho<'_> {
             mantissas: Vec::with_capacity(which.len() * symbols.len()),
             powers: Vec::with_capacity(which.len() * symbols.len()),
             doublings: Vec::with_capacity(which.len()),
+            among_others: self.sums.others.are_there(),
         };
         for &line in which {
             let line = &runs.lines[line];
@@ -59,31 +60,47 @@ impl WholeRho<'_> {
         all
     }
 
-    /// The sums of some lines' bins, per term.
-    fn line_sums(&self, runs: &Runs, which: &[usize]) -> Result<Vec<Vec<LineSums>>, SolveError> {
-        let terms = self.sums.terms.iter();
+    /// What follows from the sums of each of some lines, one after the other: `of_line` makes so many numbers of the
+    /// sums of a line under each term. Processes that share the points share the lines, too.
+    fn by_line(
+        &self,
+        runs: &Runs,
+        (which, lengths): (&[usize], &[usize]),
+        of_line: impl Fn(usize, &[&LineSums]) -> Vec<f64> + Sync,
+    ) -> Result<Vec<f64>, SolveError> {
+        let (terms, others) = (self.sums.terms.iter(), &self.sums.others);
         let values: Vec<LineValues> = terms.map(|term| self.values(term, runs, which)).collect();
-        self.sums.engine.line_sums(&self.functional, runs, which, &values)
+        let engine = &*self.sums.engine;
+        others.agree_on(&self.functional, engine)?;
+        let sums = engine.line_sums(&self.functional, runs, which, &values);
+        let (share, sums) = others.lines(runs, which, sums)?;
+        let own = share.clone().into_par_iter().flat_map_iter(|place| {
+            let of_terms: Vec<&LineSums> = sums.iter().map(|lines| &lines[place - share.start]).collect();
+            of_line(place, &of_terms)
+        });
+        let of_rank = |rank| lengths[others.cluster.share_of(rank, which.len())].iter().sum();
+        let of_ranks: Vec<usize> = (0..others.cluster.size()).map(of_rank).collect();
+        Ok(others.cluster.gathered(&own.collect::<Vec<_>>(), &of_ranks))
     }
 
     fn grid_scores(&self, grid: &Grid) -> Result<Vec<f64>, SolveError> {
         let runs = self.sums.runs_of(grid);
         let which: Vec<usize> = (0..grid.lines.len()).collect();
-        let sums = self.line_sums(&runs, &which)?;
         let size = self.sums.power + 1;
-        let of_line = |line: usize| {
+        let length = |line: &Line| line.knots.count * if grid.mirrored { 2 } else { 1 };
+        let lengths: Vec<usize> = grid.lines.iter().map(length).collect();
+        self.by_line(&runs, (&which, &lengths), |line, sums| {
             let count = grid.lines[line].knots.count;
-            let mut scores = vec![0.0; if grid.mirrored { 2 * count } else { count }];
+            let mut scores = vec![0.0; lengths[line]];
             let (plus, minus) = scores.split_at_mut(count);
-            for of_term in &sums {
-                of_term[line].add_scores(size, count, plus);
+            for of_term in sums {
+                of_term.add_scores(size, count, plus);
                 if grid.mirrored {
-                    of_term[line].add_mirrored_scores(size, count, minus);
+                    of_term.add_mirrored_scores(size, count, minus);
                 }
             }
             scores
-        };
-        Ok(which.into_par_iter().flat_map_iter(of_line).collect())
+        })
     }
 
     /// Neurons on the knots of the grid at hand by the runs of their lines, the others one by one.
@@ -104,39 +121,21 @@ impl WholeRho<'_> {
         let which: Vec<usize> = (0..on_lines.len())
             .filter(|&line| !on_lines[line].is_empty())
             .collect();
+        let lengths: Vec<usize> = which.iter().map(|&line| on_lines[line].len()).collect();
         if !which.is_empty() {
-            let sums = self.line_sums(&runs, &which)?;
-            for (place, &line) in which.iter().enumerate() {
-                self.put_line(
-                    &runs,
-                    line,
-                    sums.iter().map(|of_term| &of_term[place]),
-                    &on_lines[line],
-                    &mut scores,
-                );
-            }
+            let size = self.sums.power + 1;
+            let of_line = |place: usize, sums: &[&LineSums]| {
+                let line = which[place];
+                scores_on(size, runs.lines[line].knots.count, sums, &on_lines[line])
+            };
+            let by_line = self.by_line(&runs, (&which, &lengths), of_line)?;
+            let members = which.iter().flat_map(|&line| &on_lines[line]);
+            members
+                .zip(by_line)
+                .for_each(|((index, ..), score)| scores[*index] = score);
         }
         self.add_neurons(list, &others, &mut scores)?;
         Ok(scores)
-    }
-
-    fn put_line<'s>(
-        &self,
-        runs: &Runs,
-        line: usize,
-        sums: impl Iterator<Item = &'s LineSums>,
-        members: &[OnKnot],
-        scores: &mut [f64],
-    ) {
-        let (size, count) = (self.sums.power + 1, runs.lines[line].knots.count);
-        let (mut plus, mut minus) = (vec![0.0; count], vec![0.0; count]);
-        for of_term in sums {
-            of_term.add_scores(size, count, &mut plus);
-            of_term.add_mirrored_scores(size, count, &mut minus);
-        }
-        for &(index, knot, sign) in members {
-            scores[index] = if sign > 0.0 { plus[knot] } else { minus[knot] };
-        }
     }
 
     fn add_neurons(&self, list: &[Neuron], which: &[usize], scores: &mut [f64]) -> Result<(), SolveError> {
@@ -152,7 +151,7 @@ impl WholeRho<'_> {
 
     /// Scores of neurons one by one, with their slopes if asked for.
     fn local_scores(&self, neurons: &[Neuron], slopes: bool) -> Result<Vec<LocalScore>, SolveError> {
-        let engine = &self.sums.engine;
+        let (engine, others) = (&*self.sums.engine, &self.sums.others);
         let dimension = self.sums.terms.first().map_or(0, WholeTerm::dimension);
         // Those that vanish in the box have no part in the sums.
         let arguments = |term: &WholeTerm| {
@@ -174,7 +173,8 @@ impl WholeRho<'_> {
                 slopes,
             })
             .collect();
-        let sums = engine.neuron_sums(&self.functional, &lists)?;
+        others.agree_on(&self.functional, engine)?;
+        let sums = others.neurons(engine.neuron_sums(&self.functional, &lists))?;
         let mut scores = vec![LocalScore::zero(dimension); neurons.len()];
         for (index, term) in self.sums.terms.iter().enumerate() {
             let width = term.term.symbols.len() * lists[index].sums(dimension);
@@ -187,6 +187,17 @@ impl WholeRho<'_> {
         }
         Ok(scores)
     }
+}
+
+/// The scores of neurons on the `count` knots of a line.
+fn scores_on(size: usize, count: usize, sums: &[&LineSums], members: &[OnKnot]) -> Vec<f64> {
+    let (mut plus, mut minus) = (vec![0.0; count], vec![0.0; count]);
+    for of_term in sums {
+        of_term.add_scores(size, count, &mut plus);
+        of_term.add_mirrored_scores(size, count, &mut minus);
+    }
+    let score = |&(_, knot, sign): &OnKnot| if sign > 0.0 { plus[knot] } else { minus[knot] };
+    members.iter().map(score).collect()
 }
 
 /// How often the width of a bin is doubled to be the largest distance between a point and a knot of a line.

@@ -95,8 +95,14 @@ pub struct LineSums {
     pub step: f64,
     /// The bins that have points, ascending.
     pub bins: Vec<i64>,
-    /// k + 1 sums for each.
+    /// k + 1 sums for each; none as long as others are to be added to them.
     pub sums: Vec<f64>,
+    /// These sums in whole numbers, as long as others are to be added to them.
+    pub(super) whole: Vec<i128>,
+    /// What one stands for in whole numbers.
+    pub(super) unit: f64,
+    /// k + 1.
+    pub(super) size: usize,
 }
 
 /// A number that nothing else has.
@@ -240,6 +246,9 @@ impl LineSums {
             step: power_of_two(-(doublings as i32)),
             bins: Vec::with_capacity(tasks.len()),
             sums: Vec::with_capacity(tasks.len() * size),
+            whole: Vec::new(),
+            unit,
+            size,
         };
         let mut total = vec![0i128; size];
         let mut parts = 0;
@@ -265,6 +274,38 @@ impl LineSums {
             }
         }
         all
+    }
+
+    /// The same sums, to which those of other processes are to be added.
+    pub fn among_others(tasks: &[Task], sums: &[i64], size: usize, unit: f64, doublings: u32) -> Self {
+        let mut all = Self {
+            step: power_of_two(-(doublings as i32)),
+            bins: Vec::with_capacity(tasks.len()),
+            sums: Vec::new(),
+            whole: Vec::with_capacity(tasks.len() * size),
+            unit,
+            size,
+        };
+        for (task, sums) in tasks.iter().zip(sums.chunks(size)) {
+            if all.bins.last() != Some(&task.bin) {
+                all.bins.push(task.bin);
+                all.whole.resize(all.whole.len() + size, 0);
+            }
+            let start = all.whole.len() - size;
+            let places = all.whole[start..].iter_mut().zip(sums);
+            places.for_each(|(total, &sum)| *total += i128::from(sum));
+        }
+        all
+    }
+
+    /// The sums of all processes, from those in whole numbers.
+    pub(super) fn of_all(&self, bins: &[i64], whole: &[i128]) -> Self {
+        Self {
+            bins: bins.to_vec(),
+            sums: whole.iter().map(|&sum| sum as f64 * self.unit).collect(),
+            whole: Vec::new(),
+            ..*self
+        }
     }
 
     /// Adds the scores of σ(t − τ) at each of `count` knots.

@@ -1,8 +1,9 @@
 //! A term of the loss in whole numbers: its points, its coefficients, and what they make of a network.
 
-use super::engine::SUM_BITS;
-use super::fixed::{self, NOTHING, ONE_BITS, column, distance, exponent, fixed, power_of_two};
+use super::engine::{SUM_BITS, exponents};
+use super::fixed::{self, NOTHING, ONE_BITS, distance, exponent, fixed, power_of_two};
 use crate::activation::falling_factorial;
+use crate::cluster::Cluster;
 use crate::domain::Domain;
 use crate::error::SolveError;
 use crate::expression::Workspace;
@@ -10,6 +11,7 @@ use crate::loss::{DensityLayout, Term, TermTile};
 use crate::network::{Network, Neuron, Ridge, ridges};
 use crate::points::in_parallel;
 use crate::ridge::Spline;
+use std::ops::Range;
 
 /// Columns are padded with zeros to a multiple of this many points.
 pub const BLOCK: usize = 4096;
@@ -26,7 +28,7 @@ pub struct WholeTerm {
     pub term: Term,
     /// k of ReLU^k.
     pub power: usize,
-    /// How many points there are, …
+    /// How many points there are here, …
     pub count: usize,
     /// … padded to whole blocks.
     pub stride: usize,
@@ -205,15 +207,29 @@ impl Frame {
 impl WholeTerm {
     /// Rounds a term's points and coefficients.
     pub fn new(term: &Term, domain: &Domain, power: usize) -> Result<Self, SolveError> {
+        Self::shared(term, domain, power, 0..term.points.len(), Cluster::nobody_else())
+    }
+
+    /// The same for those points, whole tiles of them, that are this process's.
+    pub fn shared(
+        term: &Term,
+        domain: &Domain,
+        power: usize,
+        own: Range<usize>,
+        cluster: &Cluster,
+    ) -> Result<Self, SolveError> {
         let frame = Frame::new(domain);
-        let tiles: Vec<_> = term.points.tiles().collect();
-        let parts: Vec<TermTile> = in_parallel(&tiles, |workspace: &mut Workspace, range| {
+        let tiles = term.points.tiles().filter(|tile| own.contains(&tile.start));
+        let tiles: Vec<_> = tiles.collect();
+        let parts = in_parallel(&tiles, |workspace: &mut Workspace, range| {
             let mut tile = TermTile::default();
             term.fill(range.clone(), workspace, &mut tile)?;
             Ok::<_, SolveError>(tile)
-        })?;
-        let (count, dimension) = (term.points.len(), term.points.dimension());
-        let stride = count.next_multiple_of(BLOCK);
+        });
+        let parts: Vec<TermTile> = cluster.agree(parts)?;
+        let (count, dimension) = (own.len(), term.points.dimension());
+        // Who has no points has a block of nothing.
+        let stride = count.next_multiple_of(BLOCK).max(BLOCK);
         let gathered = |columns: usize, of: &dyn Fn(&TermTile) -> Vec<Vec<f64>>| {
             let mut gathered = vec![Vec::with_capacity(stride); columns];
             for part in &parts {
@@ -233,11 +249,11 @@ impl WholeTerm {
             let fraction = |x: &f64| fixed(((x - low) / width).clamp(0.0, 1.0), 0);
             coordinates.extend(xs.iter().map(fraction));
         }
-        let (mut columns, mut exponents) = (Vec::new(), Vec::new());
-        for values in gathered(term.layout().columns(), &|part| term.weighted_columns(part)) {
-            let (whole, e) = column(&values);
-            columns.extend(whole);
-            exponents.push(e);
+        let values = gathered(term.layout().columns(), &|part| term.weighted_columns(part));
+        let exponents = exponents(&values, cluster);
+        let mut columns = Vec::with_capacity(values.len() * stride);
+        for (values, &e) in values.iter().zip(&exponents) {
+            columns.extend(values.iter().map(|&value| fixed(value, e)));
         }
         Ok(Self {
             term: term.clone(),
