@@ -237,8 +237,13 @@ impl Gpu {
 
     /// Replaces the beginning of a buffer's contents.
     pub fn write(&self, buffer: &wgpu::Buffer, bytes: &[u8]) {
+        self.write_at(buffer, 0, bytes);
+    }
+
+    /// Replaces a part of a buffer's contents.
+    pub fn write_at(&self, buffer: &wgpu::Buffer, start: usize, bytes: &[u8]) {
         self.count(|counts| counts.bytes_up += bytes.len() as u64);
-        self.queue.write_buffer(buffer, 0, bytes);
+        self.queue.write_buffer(buffer, start as u64, bytes);
     }
 
     /// Constants of a dispatch.

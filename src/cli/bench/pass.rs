@@ -15,6 +15,8 @@ use std::time::Instant;
 const EXAMPLE: &str = include_str!("../../../configs/ex5_elliptic_10d.toml");
 /// The example's dimension.
 pub(super) const DIMENSION: usize = 10;
+/// Each is measured so often, in turn, and the quickest counts: the first pass on a device compiles its shaders.
+const REPEATS: usize = 3;
 /// The two must agree to this part.
 const AGREEMENT: f64 = 1e-8;
 
@@ -36,26 +38,36 @@ pub(super) fn measure(points: usize, gpu: Option<&Arc<Gpu>>) -> Result<PassMeasu
         ..Overrides::default()
     };
     let problem = Problem::from_toml(EXAMPLE, "ex5_elliptic_10d", &overrides)?;
-    let (cpu, on_cpu) = pass(&problem, None)?;
-    let mut measurement = PassMeasurement {
+    let mut quickest = (f64::INFINITY, None);
+    let mut difference = None;
+    for _ in 0..REPEATS {
+        let (seconds, on_cpu) = pass(&problem, None)?;
+        quickest.0 = seconds.min(quickest.0);
+        if let Some(gpu) = gpu {
+            let (seconds, on_gpu) = pass(&problem, Some(gpu))?;
+            quickest.1 = Some(seconds.min(quickest.1.unwrap_or(f64::INFINITY)));
+            difference = Some(agreement(&on_cpu, &on_gpu)?);
+        }
+    }
+    let rate = |seconds: f64| points as f64 / seconds / 1e6;
+    Ok(PassMeasurement {
         dimension: problem.dimension(),
         points,
-        cpu: points as f64 / cpu / 1e6,
-        gpu: None,
-        gpu_difference: None,
-    };
-    if let Some(gpu) = gpu {
-        let (seconds, on_gpu) = pass(&problem, Some(gpu))?;
-        let difference = difference(&on_cpu, &on_gpu);
-        if difference > AGREEMENT {
-            return Err(Failure::Solve(format!(
-                "the tables of CPU and GPU differ by {difference:.1e}"
-            )));
-        }
-        measurement.gpu = Some(points as f64 / seconds / 1e6);
-        measurement.gpu_difference = Some(difference);
+        cpu: rate(quickest.0),
+        gpu: quickest.1.map(rate),
+        gpu_difference: difference,
+    })
+}
+
+/// Rates of wrong results are worth nothing.
+fn agreement(cpu: &MomentTables, gpu: &MomentTables) -> Result<f64, Failure> {
+    let difference = difference(cpu, gpu);
+    match difference <= AGREEMENT {
+        true => Ok(difference),
+        false => Err(Failure::Solve(format!(
+            "the tables of CPU and GPU differ by {difference:.1e}"
+        ))),
     }
-    Ok(measurement)
 }
 
 fn pass(problem: &Problem, gpu: Option<&Arc<Gpu>>) -> Result<(f64, MomentTables), Failure> {
@@ -64,7 +76,8 @@ fn pass(problem: &Problem, gpu: Option<&Arc<Gpu>>) -> Result<(f64, MomentTables)
         .ok_or_else(|| Failure::Input("tables need more points: give at least 20000".to_string()))?;
     let device = match gpu {
         Some(gpu) => {
-            let pass = DevicePass::new(Arc::clone(gpu), power, &axes).map_err(SolveError::from)?;
+            let fractions = loss.terms[0].points.fractions();
+            let pass = DevicePass::new(Arc::clone(gpu), power, &axes, fractions).map_err(SolveError::from)?;
             Some(Box::new(pass) as Box<dyn PairSums>)
         }
         None => None,
