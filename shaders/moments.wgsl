@@ -11,7 +11,7 @@ struct MomentsParams {
 }
 
 @group(0) @binding(0) var<uniform> params: MomentsParams;
-@group(0) @binding(1) var<storage, read> entries: array<vec2<u32>>;   // sorted: point, distance in its bin
+@group(0) @binding(1) var<storage, read> entries: array<entry>;       // sorted
 @group(0) @binding(2) var<storage, read> starts: array<u32>;          // where each row begins
 @group(0) @binding(3) var<storage, read> places: array<u32>;
 @group(0) @binding(4) var<storage, read> weights: array<u32>;

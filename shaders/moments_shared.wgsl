@@ -26,12 +26,13 @@ fn moments_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
         workgroupBarrier();
         let stop = min(end, start + CHUNK);
         for (var k = start + lane; k < stop; k += WORKGROUP) {
-            let entry = entries[params.entries_at + k];
-            let across = places[params.places_at + entry.x];
+            let at = entries[params.entries_at + k];
+            let point = point_of(at);
+            let across = places[params.places_at + point];
             let column = upper_product(across, params.columns) - first_column;
             // Columns before the tile wrap around to large numbers.
             if column < COLUMN_TILE {
-                add_point(column * SIZE * SIZE, weights[entry.x], entry.y, across * params.columns);
+                add_point(column * SIZE * SIZE, weights[point], distance_of(at), across * params.columns);
             }
         }
         workgroupBarrier();

@@ -13,10 +13,11 @@ fn moments_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocati
     let begin = starts[params.starts_at + row] + params.skipped;
     let end = min(starts[params.starts_at + row + 1u], begin + LONGEST_WALK);
     for (var k = begin; k < end; k++) {
-        let entry = entries[params.entries_at + k];
-        let across = places[params.places_at + entry.x];
+        let at = entries[params.entries_at + k];
+        let point = point_of(at);
+        let across = places[params.places_at + point];
         let column = upper_product(across, params.columns);
         let cell = (row * params.columns + column) * SIZE * SIZE;
-        add_point(cell, weights[entry.x], entry.y, across * params.columns);
+        add_point(cell, weights[point], distance_of(at), across * params.columns);
     }
 }

@@ -11,7 +11,7 @@ struct SortParams {
 @group(0) @binding(2) var<storage, read> places: array<u32>;
 @group(0) @binding(3) var<storage, read> starts: array<u32>;               // per axis: bins + 1
 @group(0) @binding(4) var<storage, read_write> counts: array<u32>;         // of the bin, how many have their place
-@group(0) @binding(5) var<storage, read_write> entries: array<vec2<u32>>;  // per axis, sorted: point, distance in its bin
+@group(0) @binding(5) var<storage, read_write> entries: array<entry>;      // per axis, sorted
 
 @compute @workgroup_size(WORKGROUP)
 fn sort_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -24,6 +24,6 @@ fn sort_main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
         let bin = upper_product(place, bins[axis]);
         let before = counts[own + bin];
         counts[own + bin] = before + 1u;
-        entries[axis * params.stride + starts[first + bin] + before] = vec2<u32>(point, place * bins[axis]);
+        entries[axis * params.stride + starts[first + bin] + before] = entry_of(point, place * bins[axis]);
     }
 }

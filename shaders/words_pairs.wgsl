@@ -20,3 +20,9 @@ fn increased(sum: total, low: u32, high: u32) -> total {
     let more = sum.x + low;
     return total(more, sum.y + high + select(0u, 1u, more < low));
 }
+
+// A point and its distance in the bin.
+alias entry = vec2<u32>;
+fn entry_of(point: u32, distance: u32) -> entry { return entry(point, distance); }
+fn point_of(a: entry) -> u32 { return a.x; }
+fn distance_of(a: entry) -> u32 { return a.y; }

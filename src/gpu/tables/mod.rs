@@ -33,6 +33,8 @@ pub struct DevicePass {
     block: BlockBuffers,
     /// One per pair of axes.
     tables: Vec<wgpu::Buffer>,
+    /// Whether the tables have been taken, and are to be cleared before the next sums.
+    are_taken: bool,
     unit: Unit,
     /// The number of the first point of the block that is being filled, and how many it has.
     filled: (usize, usize),
@@ -133,6 +135,7 @@ impl DevicePass {
             power,
             axes: axes.to_vec(),
             tables: Vec::new(),
+            are_taken: false,
             unit: Unit::default(),
             filled: (0, 0),
             sorting: None,
@@ -236,6 +239,9 @@ impl DevicePass {
         };
         let longest: Vec<u32> = bytemuck::pod_collect_to_vec(&self.gpu.finish(sorting)?);
         self.finish_adding()?;
+        if std::mem::take(&mut self.are_taken) {
+            self.gpu.clear(&self.tables)?;
+        }
         let mut steps = Vec::new();
         for (place, pair) in self.pairs().enumerate() {
             for skipped in (0..longest[pair.0] as usize).step_by(self.points_of_a_dispatch()) {
@@ -326,16 +332,12 @@ impl DevicePass {
             let Some(readback) = self.gpu.submit(&[], Some((table, bytes)))? else {
                 continue;
             };
-            let numbers = self.gpu.finish(readback)?;
-            add_cells(
-                &numbers[..bytes],
-                unit,
-                self.power + 1,
-                (&self.axes[i], &self.axes[j]),
-                sums,
-            );
+            self.gpu.finish_with(readback, |numbers| {
+                let axes = (&self.axes[i], &self.axes[j]);
+                add_cells(&numbers[..bytes], unit, self.power + 1, axes, sums);
+            })?;
         }
-        self.tables = self.empty_tables()?;
+        self.are_taken = true;
         Ok(())
     }
 }

@@ -190,7 +190,7 @@ impl MomentTables {
                 PairTable::Double(vec![0.0; cells * (power + 1) * row_width(power)])
             })
             .collect();
-        Self {
+        let mut tables = Self {
             power,
             pairs,
             values: sizes(2 * power + 1),
@@ -200,7 +200,10 @@ impl MomentTables {
             adapter: None,
             whole: false,
             axes,
-        }
+        };
+        // Pages that are read before they are written come twice from the system, and stop all threads the second time.
+        tables.clear();
+        tables
     }
 
     /// All numbers, always in the same order; those in single precision are done with.
