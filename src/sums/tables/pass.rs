@@ -164,7 +164,7 @@ impl Pass<'_> {
         while done < group.end {
             done = self.add_block(tables, done..group.end)?;
         }
-        self.drain(tables)
+        Ok(())
     }
 
     /// The next block of some points; where it ends.

@@ -167,7 +167,10 @@ impl MomentTables {
         };
         let mut tables = match groups(term.points.len(), options.points_per_group).as_slice() {
             [] | [_] => pass.whole(empty, options.store, observer),
-            many if options.cluster.is_alone() => pass.by_groups(empty, many, options.store, observer),
+            // Each process has a device of its own, and makes all sums there.
+            many if options.cluster.is_alone() || pass.device.is_some() => {
+                pass.by_groups(empty, many, options.store, observer)
+            }
             many => pass.shared(empty, many, &options.cluster, observer),
         }?;
         if let Some(device) = &pass.device {
