@@ -343,7 +343,8 @@ fn moment_tables_are_those_of_the_cpu() {
         let device = open();
         let pass = |gpu: Option<&Arc<Gpu>>| {
             let device = gpu.map(|gpu| {
-                let pass = DevicePass::new(Arc::clone(gpu), power, &axes).unwrap();
+                let pass =
+                    DevicePass::new(Arc::clone(gpu), power, &axes, loss.terms[0].points.fractions()).unwrap();
                 Box::new(pass) as Box<dyn PairSums>
             });
             let options = PassOptions {

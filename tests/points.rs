@@ -187,3 +187,42 @@ fn monte_carlo_streams_and_seeds_are_independent() {
     assert_ne!(first(0, 0), first(0, 1));
     assert_eq!(first(5, 2), first(5, 2));
 }
+
+/// Points as whole numbers are the points: those of a lattice exactly, those of Halton within two units of 2⁻³²; at any
+/// index, with and without a shift.
+#[test]
+fn fractions_are_the_points_in_whole_numbers() {
+    let halton = |shift| Rule::Halton {
+        points: 200_000_000,
+        shift,
+    };
+    let lattice = |points| Rule::Lattice { points, shift: 3 };
+    for (rule, allowed) in [
+        (halton(None), 2.0),
+        (halton(Some(5)), 2.0),
+        (lattice(1), 0.0),
+        (lattice(1 << 27), 0.0),
+    ] {
+        let points = PointSet::new(&unit_box(10), Region::Interior, rule, 1).unwrap();
+        let fractions = points.fractions().unwrap();
+        for first in [0, 1, 8190, 123_456_789, points.len() - 1] {
+            let range = first.min(points.len() - 1)..(first + 3000).min(points.len());
+            let mut tile = Tile::default();
+            points.fill(range.clone(), &mut tile);
+            for axis in 0..10 {
+                let mut found = vec![0; range.len()];
+                fractions.fill(axis, range.start, &mut found);
+                for (x, fraction) in tile.coordinates[axis].iter().zip(found) {
+                    let below = x * 4_294_967_296.0 - f64::from(fraction);
+                    assert!(
+                        (-1e-4..=allowed + 1e-4).contains(&below),
+                        "{rule:?} {range:?} {axis}: {below}"
+                    );
+                }
+            }
+        }
+    }
+    let gauss = Rule::Gauss { cells: 4, order: 2 };
+    let points = PointSet::new(&unit_box(2), Region::Interior, gauss, 0).unwrap();
+    assert!(points.fractions().is_none());
+}

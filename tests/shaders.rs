@@ -3,7 +3,7 @@
 mod common;
 
 use common::laws::problem;
-use greedy_pde::gpu::{self, Adapter, Precision, Shader, ShaderSpec, WholeShader};
+use greedy_pde::gpu::{self, Adapter, PassShader, Precision, Shader, ShaderSpec, WholeShader};
 use greedy_pde::problem::Purpose;
 use greedy_pde::sums::whole::{BLOCK, TASK, WholeTerm};
 
@@ -84,8 +84,17 @@ fn every_shader_compiles() {
         }
     }
     compiles(&gpu::narrow_wgsl());
-    for power in 1..=3 {
-        compiles(&gpu::moments_wgsl(power));
+}
+
+/// Natively and in pairs of words, for software and for a GPU.
+#[test]
+fn every_shader_of_the_pass_for_tables_compiles() {
+    for power in 1..=4 {
+        for shader in PassShader::all(power) {
+            for (native, software) in [(true, true), (false, true), (true, false), (false, false)] {
+                compiles(&shader.wgsl(Adapter { native, software }));
+            }
+        }
     }
 }
 
@@ -104,8 +113,9 @@ fn compiles(text: &str) {
 #[test]
 fn uniforms_have_the_same_layout_on_both_sides() {
     use gpu::{
-        ChannelsParams, JetsParams, MomentsParams, NarrowParams, NeuronsParams, Outcome, RefineParams,
-        RiskParams, RunsParams, RunsShape, ScoreParams, WholeFieldParams, WholeRiskParams,
+        ChannelsParams, CountParams, JetsParams, MomentsParams, NarrowParams, NeuronsParams, Outcome,
+        PlacesParams, RefineParams, RiskParams, RunsParams, RunsShape, ScoreParams, SortParams, StartsParams,
+        WholeFieldParams, WholeRiskParams,
     };
     use std::mem::offset_of;
     let spec = &specs()[0];
@@ -137,12 +147,26 @@ fn uniforms_have_the_same_layout_on_both_sides() {
     check!(Shader::Score.wgsl(spec), ScoreParams, stride, blocks);
     check!(Shader::Refine.wgsl(spec), RefineParams, stride, blocks);
     check!(gpu::narrow_wgsl(), NarrowParams, count, width);
-    check!(gpu::moments_wgsl(2), MomentsParams, columns);
     let term = &whole_terms()[0];
     let adapter = Adapter {
         native: true,
         software: true,
     };
+    let pass = |shader: PassShader| shader.wgsl(adapter);
+    check!(pass(PassShader::HaltonPlaces), PlacesParams, count, stride, axes);
+    check!(pass(PassShader::Count), CountParams, count, stride, bins);
+    check!(pass(PassShader::Starts), StartsParams, bins);
+    check!(pass(PassShader::Sort), SortParams, count, stride, bins);
+    check!(
+        pass(PassShader::Moments { power: 2 }),
+        MomentsParams,
+        rows,
+        columns,
+        entries_at,
+        starts_at,
+        places_at,
+        skipped
+    );
     let whole = |shader: WholeShader| shader.wgsl(term, adapter);
     check!(
         whole(WholeShader::Field {
@@ -199,6 +223,12 @@ fn no_invocation_loops_too_long() {
         for trips in [score, refine, jets] {
             assert!(trips < 50_000, "{trips} trips in {spec:?}");
         }
+    }
+    // The pass for tables: an axis' bins cleared and a share's points; all shares of some bins and the bins; a row.
+    let (bins, shares) = (gpu::MOST_BINS, gpu::SHARES);
+    let starts = bins.div_ceil(gpu::WORKGROUP) * (shares + 1) + bins;
+    for trips in [bins + gpu::TABLE_BLOCK / shares, starts, gpu::LONGEST_WALK] {
+        assert!(trips < 50_000, "{trips} trips in the pass for tables");
     }
     for term in whole_terms() {
         let (d, k, c) = (term.dimension(), term.power, term.term.symbols.len());

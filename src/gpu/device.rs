@@ -237,8 +237,24 @@ impl Gpu {
 
     /// Replaces the beginning of a buffer's contents.
     pub fn write(&self, buffer: &wgpu::Buffer, bytes: &[u8]) {
+        self.write_at(buffer, 0, bytes);
+    }
+
+    /// Replaces a part of a buffer's contents.
+    pub fn write_at(&self, buffer: &wgpu::Buffer, start: usize, bytes: &[u8]) {
         self.count(|counts| counts.bytes_up += bytes.len() as u64);
-        self.queue.write_buffer(buffer, 0, bytes);
+        self.queue.write_buffer(buffer, start as u64, bytes);
+    }
+
+    /// Fills buffers with zeros.
+    pub fn clear(&self, buffers: &[wgpu::Buffer]) -> Result<(), DeviceError> {
+        self.checked(|device| {
+            let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            for buffer in buffers {
+                encoder.clear_buffer(buffer, 0, None);
+            }
+            self.queue.submit([encoder.finish()]);
+        })
     }
 
     /// Constants of a dispatch.
@@ -424,7 +440,25 @@ impl Gpu {
     }
 
     /// Waits for a readback: the bytes of each buffer that was asked for.
-    fn finish_parts(&self, mut readback: Readback) -> Result<Vec<Vec<u8>>, DeviceError> {
+    fn finish_parts(&self, readback: Readback) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let parts = readback.parts.clone();
+        self.finish_with(readback, |bytes| {
+            let mut start = 0;
+            let part = |length: usize| {
+                let part = bytes[start..start + length].to_vec();
+                start += padded(length);
+                part
+            };
+            parts.into_iter().map(part).collect()
+        })
+    }
+
+    /// Waits for a readback and looks at its bytes where they are.
+    pub fn finish_with<T>(
+        &self,
+        mut readback: Readback,
+        look: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T, DeviceError> {
         let waited = self.device.poll(wgpu::PollType::Wait {
             submission_index: Some(readback.submission.clone()),
             timeout: Some(TIMEOUT),
@@ -441,17 +475,11 @@ impl Gpu {
         }
         let view = readback.staging.get_mapped_range(..);
         let view = view.map_err(|error| DeviceError::Refused(error.to_string()))?;
-        let mut start = 0;
-        let part = |&length: &usize| {
-            let part = view[start..start + length].to_vec();
-            start += padded(length);
-            part
-        };
-        let parts = readback.parts.iter().map(part).collect();
+        let seen = look(&view);
         drop(view);
         readback.staging.unmap();
         self.give_back(readback.staging);
-        Ok(parts)
+        Ok(seen)
     }
 
     /// Does something with the device; errors become values instead of panics.

@@ -7,7 +7,7 @@ mod rows;
 mod shader;
 mod spare;
 mod sums;
-mod table_pass;
+mod tables;
 mod term;
 mod tile;
 mod whole;
@@ -15,11 +15,14 @@ mod whole;
 pub use crate::error::DeviceError;
 pub use device::{DeviceCounts, Gpu, Pass, Readback};
 pub use shader::{
-    ChannelsParams, JetsParams, MomentsParams, NarrowParams, Precision, RefineParams, RiskParams,
-    SCORE_BLOCK, ScoreParams, Shader, ShaderSpec, WORKGROUP, moments_column_tile, moments_wgsl, narrow_wgsl,
+    ChannelsParams, JetsParams, NarrowParams, Precision, RefineParams, RiskParams, SCORE_BLOCK, ScoreParams,
+    Shader, ShaderSpec, WORKGROUP, narrow_wgsl,
 };
 pub use sums::{GpuOptions, GpuSums};
-pub use table_pass::DevicePass;
+pub use tables::{
+    CountParams, DevicePass, LONGEST_WALK, MOST_BINS, MomentsParams, PassShader, PlacesParams, SHARES,
+    SortParams, StartsParams, TABLE_BLOCK,
+};
 pub use whole::{
     Adapter, FIELD_BATCH, NeuronsParams, Outcome, RunsParams, RunsShape, WholeEngine, WholeFieldParams,
     WholeRiskParams, WholeShader,

@@ -99,8 +99,6 @@ params! {
     RefineParams { stride, blocks }
     /// Constants of `narrow.wgsl`.
     NarrowParams { count, width }
-    /// Constants of `moments.wgsl`.
-    MomentsParams { columns }
 }
 
 /// A stage: a file in `shaders/` and its entry point.
@@ -238,22 +236,5 @@ pub fn narrow_wgsl() -> String {
     format!(
         "const WORKGROUP: u32 = {WORKGROUP}u;\n{}",
         include_str!("../../shaders/narrow.wgsl")
-    )
-}
-
-/// Columns of a moment table that a workgroup adds up at a time: as many as fit 16 KiB.
-pub fn moments_column_tile(power: usize) -> usize {
-    let cell = 8 * (power + 1) * (power + 1);
-    let fitting = 16384 / cell;
-    1 << fitting.ilog2()
-}
-
-/// The WGSL text of the pass over the points for moments of ReLU^`power`.
-pub fn moments_wgsl(power: usize) -> String {
-    format!(
-        "const SIZE: u32 = {}u;\nconst COLUMN_TILE: u32 = {}u;\nconst WORKGROUP: u32 = {WORKGROUP}u;\n{}",
-        power + 1,
-        moments_column_tile(power),
-        include_str!("../../shaders/moments.wgsl")
     )
 }

@@ -1,5 +1,6 @@
 //! The Halton sequence.
 
+use super::fractions::HaltonAxis;
 use super::philox::uniforms;
 use std::ops::Range;
 
@@ -63,6 +64,13 @@ impl Halton {
             })
             .collect();
         Self { points, axes }
+    }
+
+    /// The axes in whole numbers.
+    pub(super) fn fraction_axes(&self) -> Vec<HaltonAxis> {
+        let axes = self.axes.iter();
+        axes.map(|axis| HaltonAxis::new(axis.base, &axis.table, axis.shift))
+            .collect()
     }
 
     /// Writes the points with these indices.

@@ -1,5 +1,6 @@
 //! Rank-1 lattices.
 
+use super::fractions::LatticeAxis;
 use super::philox::uniforms;
 use std::ops::Range;
 
@@ -34,6 +35,13 @@ impl Lattice {
             points,
             shifts: uniforms(seed, stream, u64::MAX - 1, dimension),
         }
+    }
+
+    /// The axes in whole numbers.
+    pub(super) fn fraction_axes(&self) -> Vec<LatticeAxis> {
+        let axes = GENERATOR.iter().zip(&self.shifts);
+        axes.map(|(&z, &shift)| LatticeAxis::new(z, self.points, shift))
+            .collect()
     }
 
     /// Writes the points with these indices.

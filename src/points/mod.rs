@@ -4,6 +4,7 @@
 //! again and again, so that work streams over tiles and memory does not grow with N.
 
 mod cells;
+mod fractions;
 mod gauss;
 mod halton;
 mod lattice;
@@ -14,6 +15,7 @@ mod pieces;
 mod region;
 mod simplex;
 
+pub use fractions::{Fractions, HaltonAxis, LatticeAxis};
 pub use gauss::CompositeGauss;
 pub use halton::{Halton, MAX_HALTON_DIMENSION, radical_inverse};
 pub use lattice::{Lattice, MAX_LATTICE_DIMENSION, MAX_LATTICE_POINTS};
@@ -276,6 +278,14 @@ impl UnitRule {
         })
     }
 
+    fn fractions(&self) -> Option<Fractions> {
+        match self {
+            UnitRule::Halton(rule) => Some(Fractions::Halton(rule.fraction_axes())),
+            UnitRule::Lattice(rule) => Some(Fractions::Lattice(rule.fraction_axes())),
+            UnitRule::Gauss(_) | UnitRule::MonteCarlo(_) => None,
+        }
+    }
+
     fn fill(&self, range: Range<usize>, parameters: &mut [Vec<f64>], weights: &mut [f64]) {
         match self {
             UnitRule::Gauss(rule) => rule.fill(range, parameters, weights),
@@ -455,6 +465,14 @@ impl PointSet {
                     }
                 }
             }
+        }
+    }
+
+    /// The points inside a box in whole numbers, where they are a sequence that has them.
+    pub fn fractions(&self) -> Option<Fractions> {
+        match &self.source {
+            Source::Mapped(rule, map) if map.is_inside_of_box() => rule.fractions(),
+            _ => None,
         }
     }
 

@@ -41,6 +41,11 @@ impl RegionMap {
         }
     }
 
+    /// Whether the cube is only stretched.
+    pub(super) fn is_inside_of_box(&self) -> bool {
+        matches!(self.domain, Domain::Box { .. }) && self.region == Region::Interior
+    }
+
     /// Writes the coordinates and scales the weights.
     pub(super) fn apply(&self, parameters: &mut [Vec<f64>], tile: &mut Tile) {
         let measure = self.domain.measure(self.region);

@@ -6,7 +6,7 @@ use crate::domain::Domain;
 use crate::error::SolveError;
 #[cfg(feature = "gpu")]
 use crate::gpu::{self, DevicePass, GpuOptions, GpuSums, WholeEngine};
-use crate::loss::Loss;
+use crate::loss::{Loss, Term};
 use crate::points::Rule;
 use crate::problem::{Algorithm, Problem, Purpose};
 use crate::report::DeviceReport;
@@ -299,16 +299,16 @@ impl TableSpec<'_> {
     }
 
     #[cfg(feature = "gpu")]
-    fn device(&self) -> Result<Option<Box<dyn PairSums>>, SolveError> {
+    fn device(&self, term: &Term) -> Result<Option<Box<dyn PairSums>>, SolveError> {
         let Some(gpu) = self.gpu else {
             return Ok(self.whole());
         };
-        let pass = DevicePass::new(Arc::clone(gpu), self.power, &self.axes)?;
+        let pass = DevicePass::new(Arc::clone(gpu), self.power, &self.axes, term.points.fractions())?;
         Ok(Some(Box::new(pass)))
     }
 
     #[cfg(not(feature = "gpu"))]
-    fn device(&self) -> Result<Option<Box<dyn PairSums>>, SolveError> {
+    fn device(&self, _: &Term) -> Result<Option<Box<dyn PairSums>>, SolveError> {
         match self.gpu {
             Some(gpu) => match **gpu {},
             None => Ok(self.whole()),
@@ -339,7 +339,7 @@ fn table_sums(
         };
         MomentTables::new(&inside, spec.power, spec.axes.clone(), options, &mut on_points)
     };
-    let (tables, note) = match spec.device().and_then(&mut pass) {
+    let (tables, note) = match spec.device(&inside).and_then(&mut pass) {
         Err(SolveError::Device(error)) => {
             let note = format!("the pass over the points was done by the CPU, as the device failed: {error}");
             (pass(spec.whole())?, Some(note))

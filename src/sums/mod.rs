@@ -20,9 +20,7 @@ pub use cpu::{CpuOptions, CpuSums, scan_bytes};
 pub use held::HeldSums;
 pub use pinned::PinnedSums;
 #[cfg(feature = "gpu")]
-pub(crate) use tables::{
-    Block, PairTable, Sorted, add_cells, axis_pairs, block_length, whole_unit, whole_weight,
-};
+pub(crate) use tables::{Block, PASS_BLOCK, PairTable, Unit, add_cells, axis_pairs};
 pub use tables::{MomentTables, PairSums, PassOptions, TableStore, TableSums, WholePass};
 pub use whole::WholeSums;
 

@@ -207,7 +207,7 @@ fn quickest<T>(action: impl Fn() -> Result<T, Failure>) -> Result<(f64, T), Fail
 
 /// Seconds that this program has kept processors busy with its own instructions.
 #[cfg(unix)]
-fn processor_seconds() -> f64 {
+pub(super) fn processor_seconds() -> f64 {
     use nix::sys::resource::{UsageWho, getrusage};
     let used = getrusage(UsageWho::RUSAGE_SELF).map(|usage| usage.user_time());
     used.map_or(0.0, |time| time.tv_sec() as f64 + 1e-6 * time.tv_usec() as f64)
@@ -215,7 +215,7 @@ fn processor_seconds() -> f64 {
 
 /// Where the system does not tell: seconds on the clock.
 #[cfg(not(unix))]
-fn processor_seconds() -> f64 {
+pub(super) fn processor_seconds() -> f64 {
     use std::sync::OnceLock;
     use std::time::Instant;
     static START: OnceLock<Instant> = OnceLock::new();

@@ -1,8 +1,8 @@
 //! The shaders of whole numbers: the files in `shaders/` behind a generated block of constants.
 
 use super::written;
-use crate::gpu::WORKGROUP;
 use crate::gpu::shader::params;
+use crate::gpu::{Gpu, WORKGROUP};
 use crate::sums::whole::fixed::{NOTHING, ONE_BITS};
 use crate::sums::whole::{BLOCK, LARGEST_COUNT, SUM_BITS, WholeTerm};
 use std::fmt::Write;
@@ -84,6 +84,17 @@ pub struct Adapter {
     pub native: bool,
     /// It is a program on the CPU's cores, where reading a number for all invocations costs as much as one for each.
     pub software: bool,
+}
+
+impl Adapter {
+    /// What an open device is.
+    pub fn of(gpu: &Gpu) -> Self {
+        let report = gpu.report();
+        Self {
+            native: report.i64,
+            software: report.kind == "cpu",
+        }
+    }
 }
 
 /// A stage in whole numbers: a file in `shaders/` and its entry point.

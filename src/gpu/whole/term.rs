@@ -94,11 +94,7 @@ impl DeviceTerm {
     }
 
     fn adapter(&self) -> Adapter {
-        let report = self.gpu.report();
-        Adapter {
-            native: report.i64,
-            software: report.kind == "cpu",
-        }
+        Adapter::of(&self.gpu)
     }
 
     /// How channels lie in memory.

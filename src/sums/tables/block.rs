@@ -4,7 +4,7 @@ use crate::candidates::AxisBins;
 use crate::error::SolveError;
 use crate::expression::Workspace;
 use crate::loss::{Term, TermTile};
-use crate::points::{TILE, in_parallel};
+use crate::points::{Fractions, TILE, in_parallel};
 use crate::vector::rounded;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -25,6 +25,8 @@ pub(crate) struct Sorted {
 /// The numbers of a block of points, kept from block to block.
 #[derive(Default)]
 pub struct Block {
+    /// The number of the first point.
+    pub(crate) first: usize,
     /// The place of each point along each axis.
     pub(crate) places: Vec<Vec<u32>>,
     pub(crate) columns: Vec<Vec<f64>>,
@@ -40,23 +42,27 @@ struct BlockTile<'a> {
 }
 
 impl Block {
-    /// Generates the points of a range and finds their places along the axes.
+    /// Generates the points of a range and finds their places along the axes, from whole numbers if there are any.
     pub(crate) fn fill(
         &mut self,
         term: &Term,
         range: Range<usize>,
         axes: &[AxisBins],
+        fractions: Option<&Fractions>,
     ) -> Result<(), SolveError> {
         self.resize(axes.len(), term.layout().columns(), range.len());
+        self.first = range.start;
         let fill = |(workspace, scratch): &mut (Workspace, TermTile), (index, tile): (usize, BlockTile)| {
             let start = range.start + index * TILE;
             term.fill(start..(start + TILE).min(range.end), workspace, scratch)?;
             for (out, column) in tile.columns.into_iter().zip(term.weighted_columns(scratch)) {
                 out.copy_from_slice(&column);
             }
-            let columns = tile.places.into_iter().zip(&scratch.tile.coordinates);
-            for ((out, xs), axis) in columns.zip(axes) {
-                find_places(axis, xs, out);
+            for (i, (out, axis)) in tile.places.into_iter().zip(axes).enumerate() {
+                match fractions {
+                    Some(fractions) => fractions.fill(i, start, out),
+                    None => find_places(axis, &scratch.tile.coordinates[i], out),
+                }
             }
             Ok::<(), SolveError>(())
         };
@@ -74,6 +80,7 @@ impl Block {
             .for_each(|column| column.resize(length, 0.0));
     }
 
+    /// Sorts the points along every axis but the last.
     pub(crate) fn sort(&mut self, axes: &[AxisBins], weights: usize) {
         let weights = &self.columns[weights];
         let of_axes = self.places.par_iter().zip(axes);

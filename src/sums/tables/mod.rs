@@ -17,11 +17,11 @@ pub use file::TableStore;
 pub use tables::{MomentTables, PairSums, PassOptions};
 pub use whole_pass::WholePass;
 #[cfg(feature = "gpu")]
-pub(crate) use whole_pass::{add_cells, block_length, whole_unit, whole_weight};
+pub(crate) use whole_pass::{Unit, add_cells};
 #[cfg(feature = "gpu")]
 pub(crate) use {
-    block::{Block, Sorted},
-    tables::{PairTable, axis_pairs},
+    block::Block,
+    tables::{PASS_BLOCK, PairTable, axis_pairs},
 };
 
 use super::{

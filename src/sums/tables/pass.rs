@@ -1,7 +1,8 @@
 //! The pass over the points that fills tables.
 //!
 //! Many points go in groups, and the sums of groups are added in their order: processes that share the pass take
-//! groups in turn, and what each of them had does not show in the sums.
+//! groups in turn, and what each of them had does not show in the sums. Nor does it show where a pass was interrupted:
+//! whole numbers become sums at the end of a group, never on the way.
 
 use super::MomentTables;
 use super::block::Block;
@@ -10,6 +11,7 @@ use super::tables::{PASS_BLOCK, PairSums, Roles};
 use crate::cluster::Cluster;
 use crate::error::SolveError;
 use crate::loss::Term;
+use crate::points::Fractions;
 use std::ops::{ControlFlow, Range};
 
 /// Sees how many points are done, of how many, and may end the pass.
@@ -34,6 +36,7 @@ pub(super) struct Pass<'a> {
     pub(super) term: &'a Term,
     pub(super) roles: Roles,
     pub(super) block: Block,
+    pub(super) fractions: Option<Fractions>,
     pub(super) device: Option<Box<dyn PairSums>>,
 }
 
@@ -46,6 +49,7 @@ impl Pass<'_> {
         observer: &mut PassObserver,
     ) -> Result<MomentTables, SolveError> {
         let count = self.term.points.len();
+        let store = store.filter(|_| self.device.is_none());
         let mut done = store.and_then(|store| store.load(&mut tables)).unwrap_or(0);
         let mut saved = done;
         while done < count {
@@ -54,9 +58,6 @@ impl Pass<'_> {
             if let Some(store) = store
                 && (interrupted || is_due(store, done - saved, count))
             {
-                if let Some(device) = &mut self.device {
-                    device.drain(&mut tables.pairs)?;
-                }
                 save(store, &mut tables, done)?;
                 saved = done;
             }
@@ -64,12 +65,16 @@ impl Pass<'_> {
                 return Err(SolveError::Interrupted);
             }
         }
-        if let Some(device) = &mut self.device {
-            device.drain(&mut tables.pairs)?;
-            tables.adapter = device.adapter();
-            tables.whole = true;
-        }
+        self.drain(&mut tables)?;
         Ok(tables)
+    }
+
+    /// Takes the sums that a device has.
+    fn drain(&mut self, tables: &mut MomentTables) -> Result<(), SolveError> {
+        match &mut self.device {
+            Some(device) => device.drain(&mut tables.pairs),
+            None => Ok(()),
+        }
     }
 
     /// Group by group. Only whole groups are saved.
@@ -104,6 +109,7 @@ impl Pass<'_> {
                     return Err(SolveError::Interrupted);
                 }
             }
+            self.drain(&mut own)?;
             total.add(&mut own);
             if let Some(store) = store.filter(|store| is_due(store, group.end - saved, count)) {
                 save(store, &mut total, group.end)?;
@@ -167,11 +173,14 @@ impl Pass<'_> {
         let range = left.start..(left.start + length).min(left.end);
         let end = range.end;
         let value = self.roles.value;
-        self.block.fill(self.term, range, &tables.axes)?;
-        self.block.sort(&tables.axes, value);
+        let block = &mut self.block;
+        block.fill(self.term, range, &tables.axes, self.fractions.as_ref())?;
         match &mut self.device {
-            Some(device) => device.add(&self.block, &self.block.columns[value], &mut tables.pairs)?,
-            None => tables.add_pairs(&self.block),
+            Some(device) => device.add(block, value, &mut tables.pairs)?,
+            None => {
+                block.sort(&tables.axes, value);
+                tables.add_pairs(block);
+            }
         }
         tables.add_axes(&self.block, &self.roles);
         Ok(end)

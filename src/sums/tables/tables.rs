@@ -14,11 +14,11 @@ use rayon::prelude::*;
 
 /// Points per block of the pass. All tables together are far larger than any cache and go through it
 /// once per block; sorted by bin, thousands of points share a row of a table while it is there.
-pub(super) const PASS_BLOCK: usize = 64 * TILE;
+pub(crate) const PASS_BLOCK: usize = 64 * TILE;
 
 /// Sums of a term −l·j + ½ Σ a_c j_c² over the points, from which every product of neurons with knots
 /// on the bins' edges follows exactly.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct MomentTables {
     /// k of ReLU^k.
     pub power: usize,
@@ -42,12 +42,12 @@ pub struct MomentTables {
 
 /// A device that adds up the sums over pairs of axes.
 pub trait PairSums {
-    /// Points per block: few enough that no invocation's loops get long.
+    /// Points per block, at most.
     fn block_length(&self) -> usize;
 
-    /// Adds a block of points with these weights; `sums` takes what the device has so far if the weights
+    /// Adds a block of points whose weights are a column of it; `sums` takes what the device has so far if they
     /// outgrow its numbers.
-    fn add(&mut self, block: &Block, weights: &[f64], sums: &mut [PairTable]) -> Result<(), SolveError>;
+    fn add(&mut self, block: &mut Block, weights: usize, sums: &mut [PairTable]) -> Result<(), SolveError>;
 
     /// Adds what the device has summed up to `sums`, and starts from zero.
     fn drain(&mut self, sums: &mut [PairTable]) -> Result<(), SolveError>;
@@ -80,7 +80,7 @@ impl Default for PassOptions<'_> {
 }
 
 /// The sums of a pair of axes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum PairTable {
     /// As the pass makes them, rows padded.
     Double(Vec<f64>),
@@ -161,15 +161,23 @@ impl MomentTables {
             term,
             roles,
             block: Block::default(),
+            // Whole numbers from the points on.
+            fractions: options.device.as_ref().and_then(|_| term.points.fractions()),
             device: options.device,
         };
-        match groups(term.points.len(), options.points_per_group).as_slice() {
+        let mut tables = match groups(term.points.len(), options.points_per_group).as_slice() {
             [] | [_] => pass.whole(empty, options.store, observer),
-            // Sums of whole numbers are the same in every order.
-            _ if pass.device.is_some() => pass.whole(empty, options.store, observer),
-            many if options.cluster.is_alone() => pass.by_groups(empty, many, options.store, observer),
+            // Each process has a device of its own, and makes all sums there.
+            many if options.cluster.is_alone() || pass.device.is_some() => {
+                pass.by_groups(empty, many, options.store, observer)
+            }
             many => pass.shared(empty, many, (&options.cluster, options.store), observer),
+        }?;
+        if let Some(device) = &pass.device {
+            tables.adapter = device.adapter();
+            tables.whole = true;
         }
+        Ok(tables)
     }
 
     /// Tables of no points.
@@ -185,7 +193,7 @@ impl MomentTables {
                 PairTable::Double(vec![0.0; cells * (power + 1) * row_width(power)])
             })
             .collect();
-        Self {
+        let mut tables = Self {
             power,
             pairs,
             values: sizes(2 * power + 1),
@@ -195,7 +203,10 @@ impl MomentTables {
             adapter: None,
             whole: false,
             axes,
-        }
+        };
+        // Pages that are read before they are written come twice from the system, and stop all threads the second time.
+        tables.clear();
+        tables
     }
 
     /// All numbers, always in the same order; those in single precision are done with.
