@@ -164,3 +164,26 @@ fn a_measured_error_that_contradicts_the_estimate_is_told() {
         .any(|warning| warning.contains("should not be used"));
     assert!(told, "{:?}", report.warnings);
 }
+
+/// Boundary values that weigh nothing in a residual beside the equation: the result was all wrong, and said to be good to 0.1 %.
+#[test]
+fn boundary_values_that_weigh_little_are_not_forgotten() {
+    let text = "name = \"light\"\n[domain]\ndimension = 2\n[equation]\nformulation = \"residual\"\n\
+        operator = \"-1e4*laplacian(u)\"\nsource = \"8e4*sin(3*x)*exp(y)\"\n[boundary]\ncondition = \"dirichlet\"\n\
+        value = \"sin(3*x)*exp(y)+x*y\"\n[dictionary]\nactivation = \"relu^4\"\n[quadrature]\nrule = \"gauss\"\n\
+        cells = 20\n[solver]\nneurons = 24\n";
+    let problem = Problem::from_toml(text, "light.toml", &Overrides::default()).unwrap();
+    let (report, _) = run(&problem, &RunOptions::default(), &mut |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(!report.usable, "{:?}", report.estimate);
+    // With a weight that counts it is solved, and said to be.
+    let text = text.replace("1e4*", "").replace("8e4", "8");
+    let problem = Problem::from_toml(&text, "heavy.toml", &Overrides::default()).unwrap();
+    let (report, _) = run(&problem, &RunOptions::default(), &mut |_| {
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert!(report.usable, "{:?}", report.warnings);
+}

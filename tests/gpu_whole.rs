@@ -236,7 +236,7 @@ fn sums_at_the_edge_do_not_overflow() {
 }
 
 /// The shipped problems in which a device does the sums in whole numbers, made small.
-const SMALL: [(&str, usize, Option<usize>, Option<usize>); 8] = [
+const SMALL: [(&str, usize, Option<usize>, Option<usize>); 9] = [
     ("ex1_neumann", 128, Some(400), None),
     ("ex1_pinn", 32, None, None),
     ("ex1_dirichlet", 24, Some(400), None),
@@ -245,6 +245,7 @@ const SMALL: [(&str, usize, Option<usize>, Option<usize>); 8] = [
     ("ex3_pinn", 8, None, Some(1000)),
     ("ex4_biharmonic", 12, Some(20), None),
     ("ex5_elliptic_10d", 24, None, Some(30_000)),
+    ("polish/sin_2d", 12, Some(16), None),
 ];
 
 fn shipped(name: &str, neurons: usize, cells: Option<usize>, points: Option<usize>) -> Problem {
@@ -273,8 +274,11 @@ fn the_same_bytes_as_the_integer_mode_of_the_cpu() {
         let (report, device) = solved(&problem, BackendChoice::Gpu, PrecisionChoice::Integer);
         let (_, cpu) = solved(&problem, BackendChoice::Cpu, PrecisionChoice::Integer);
         assert_eq!(device, cpu, "{name}");
-        let (_, plain) = solved(&problem, BackendChoice::Cpu, PrecisionChoice::Auto);
-        assert_eq!(device.neurons, plain.neurons, "{name}");
+        // Neurons that are moved part ways by rounding.
+        if problem.settings.polish.is_none() {
+            let (_, plain) = solved(&problem, BackendChoice::Cpu, PrecisionChoice::Auto);
+            assert_eq!(device.neurons, plain.neurons, "{name}");
+        }
         assert_eq!(report.precision, "integer", "{name}");
         let told = report.device.unwrap();
         assert!(told.submissions > 0 && told.bytes_down > 0, "{name}");

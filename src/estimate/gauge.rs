@@ -61,6 +61,8 @@ pub(super) struct Gauge<'a> {
     terms: Vec<Term>,
     /// Which of the terms hold data on the boundary.
     constraints: std::ops::Range<usize>,
+    /// The terms of a residual that give values on the boundary, and their faces.
+    given: Vec<(usize, Region)>,
     /// Functions that no neuron makes, each by its jets in every term.
     probes: Vec<(Vec<Program>, Program)>,
 }
@@ -71,6 +73,8 @@ impl<'a> Gauge<'a> {
     pub(super) fn new(problem: &'a Problem, cluster: &'a Cluster) -> Result<Self, SolveError> {
         let (mut graph, mut specs) = problem.terms_and_held(problem.settings.neurons);
         let constraints = problem.unpenalised_terms()..specs.len();
+        let given = specs.iter().enumerate().filter(|(_, spec)| gives_values(spec));
+        let given = given.map(|(index, spec)| (index, spec.region)).collect();
         specs.extend(problem.data_terms(&mut graph, Purpose::Validation));
         let rule = |region| {
             let rule = problem
@@ -87,6 +91,7 @@ impl<'a> Gauge<'a> {
             sobolev: h1.terms.into_iter().next().expect("one term was asked for"),
             terms: loss.terms,
             constraints,
+            given,
             probes: Vec::new(),
         };
         if problem.formulation == Formulation::Energy {
@@ -245,22 +250,63 @@ impl<'a> Gauge<'a> {
                 energy += part;
             }
         }
-        let boundary: f64 = self
-            .problem
-            .domain
-            .faces()
+        Ok(self.mean_mismatch(squares, measure, energy, measure))
+    }
+
+    /// How far u misses values on the boundary that a residual gives, however little they weigh in the loss.
+    pub(super) fn missed_values(&self, u: &Network) -> Result<Mismatch, SolveError> {
+        let evaluator = Evaluator::new(u);
+        let (mut squares, mut weights, mut measure) = (0.0, 0.0, 0.0);
+        for &(index, region) in &self.given {
+            let term = &self.terms[index];
+            let DensityLayout::Residual {
+                coefficients, source, ..
+            } = term.layout()
+            else {
+                continue;
+            };
+            let parts = self.over(term, |(_, scratch, tile)| {
+                let jets = evaluator.jets(&term.symbols, &tile.tile, scratch);
+                let columns = term.weighted_columns(tile);
+                let (factors, given) = (&columns[coefficients[0]], &columns[*source]);
+                let mut sums = [0.0; 2];
+                for (i, w) in tile
+                    .tile
+                    .weights
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| factors[*i] != 0.0)
+                {
+                    sums[0] += w * (jets[0][i] - given[i] / factors[i]).powi(2);
+                    sums[1] += w;
+                }
+                Ok(sums)
+            })?;
+            for [missed, weight] in parts {
+                squares += missed;
+                weights += weight;
+            }
+            measure += self.problem.domain.measure(region);
+        }
+        Ok(self.mean_mismatch(squares, weights, 0.0, measure))
+    }
+
+    fn mean_mismatch(&self, squares: f64, weights: f64, energy: f64, measure: f64) -> Mismatch {
+        let domain = &self.problem.domain;
+        let faces = domain.faces();
+        let boundary: f64 = faces
             .iter()
-            .map(|&face| self.problem.domain.measure(Region::Boundary(face)))
+            .map(|&face| domain.measure(Region::Boundary(face)))
             .sum();
-        Ok(Mismatch {
-            mean: if measure > 0.0 {
-                (squares / measure).sqrt()
+        Mismatch {
+            mean: if weights > 0.0 {
+                (squares / weights).sqrt()
             } else {
                 0.0
             },
             energy,
             part: (measure / boundary).min(1.0),
-        })
+        }
     }
 
     /// ∫(Bu − g)², the measure of the points concerned and ∫(Bu − g)²/δ, from the gradient's channels w(Bu − g)/δ.
@@ -285,6 +331,15 @@ impl<'a> Gauge<'a> {
         }
         sums
     }
+}
+
+/// Whether a term of a residual gives the values of u on a face.
+fn gives_values(spec: &TermSpec) -> bool {
+    let Density::Residual { parts, .. } = &spec.density else {
+        return false;
+    };
+    let value = matches!(parts.as_slice(), [(symbol, _)] if symbol.order() == 0);
+    value && spec.listed.is_none() && matches!(spec.region, Region::Boundary(_))
 }
 
 /// Values of formulas at the points of a tile.

@@ -7,6 +7,8 @@ use crate::problem::{Formulation, Problem};
 /// An error of this part of the solution, or a residual of this part of the data, and a result carries nothing.
 const USELESS_ERROR: f64 = 0.5;
 const USELESS_RESIDUAL: f64 = 0.3;
+/// The same for an error that was measured: a run on the way to more neurons may be half wrong, not all.
+const WRONG_ERROR: f64 = 0.7;
 /// A measured error of this part of the solution is told when it contradicts the estimate by this factor.
 const NOTABLE_ERROR: f64 = 0.02;
 const CONTRADICTION: f64 = 4.0;
@@ -48,6 +50,7 @@ impl Verdict {
         let measured = |part| contradiction(estimate, errors?, part);
         let useless = not_finite(estimate)
             .or_else(|| measured(USELESS_ERROR))
+            .or_else(|| wrong(estimate, errors?))
             .map(|reason| format!("this result should not be used: {reason}"))
             .or_else(|| useless(estimate));
         let limits = [
@@ -92,6 +95,21 @@ fn not_finite(estimate: &Estimate) -> Option<String> {
         .iter()
         .all(|figure| figure.is_finite());
     (!finite).then(|| "its numbers have left the range of double precision".to_string())
+}
+
+/// An error against `exact` as large as the solution, whatever the estimate says.
+fn wrong(estimate: &Estimate, errors: Measured) -> Option<String> {
+    let relative = |error: f64, size: f64| error / error.hypot(size).max(f64::MIN_POSITIVE);
+    let in_l2 = relative(errors.l2, estimate.norm_l2);
+    let in_energy = match errors.energy {
+        Some(energy) => relative(energy, estimate.norm_energy),
+        None => relative(errors.h1, estimate.norm_h1),
+    };
+    let part = in_l2.max(in_energy);
+    (part > WRONG_ERROR).then(|| {
+        let percent = (100.0 * part).round();
+        format!("its error against `exact` is {percent} % of the solution. Try more neurons or finer points")
+    })
 }
 
 /// An error against `exact`, in some norm, that is at least this part of the solution and far above the estimate: what the

@@ -118,6 +118,13 @@ impl<'a> Run<'a> {
                 break;
             }
         }
+        if fallen == 0.0 && polish.steps > 0 {
+            self.warnings.push(format!(
+                "at {} neurons no step of all together lowered the loss on both sets of points: `polish` did nothing there. \
+                 Smoother neurons (a larger k in relu^k) or more points would let it",
+                best.len()
+            ));
+        }
         self.rebuild(&best, grid)?;
         self.state.polished = Some(best.len());
         let explained = self.fallen();

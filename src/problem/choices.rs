@@ -413,15 +413,15 @@ impl Builder<'_> {
         };
         let reason = if settings.algorithm == Algorithm::Rga {
             "moves neurons together with their projection, and the relaxed algorithm makes none"
+        } else if self.dimension == 1 {
+            "is for two dimensions and more: in one, offsets lie on the edges of cells"
+        } else if !dictionary.activation.has_sweep() {
+            "is for activation = \"relu^k\""
         } else if !matches!(
             dictionary.directions,
             DirectionKind::Sphere | DirectionKind::Pairs
         ) {
             "is for directions = \"sphere\" or \"pairs\""
-        } else if !dictionary.activation.has_sweep() {
-            "is for activation = \"relu^k\""
-        } else if self.dimension == 1 {
-            "is for two dimensions and more: in one, offsets lie on the edges of cells"
         } else if !quadratic {
             "is for linear equations"
         } else if penalised || !self.held.is_empty() {

@@ -131,7 +131,7 @@ impl Builder<'_> {
         let of = |key: &str, given: &Option<Spanned<i64>>, least: i64, most: i64| {
             optional_count(&self.source, key, given, least, most)
         };
-        let initial_neurons = of("time.initial_neurons", &time.initial_neurons, 1, MAX_COUNT)?
+        let initial_neurons = of("time.initial_neurons", &time.initial_neurons, 1, neurons as i64)?
             .unwrap_or(neurons.div_ceil(2))
             .min(neurons);
         let neurons_per_step =
@@ -181,7 +181,11 @@ impl Builder<'_> {
             (None, Some(step)) => {
                 let length = positive(&self.source, "time.step", step, &self.constants)?;
                 let steps = (end / length).round();
-                if steps < 1.0 || steps > MAX_STEPS as f64 || (steps * length / end - 1.0).abs() > 1e-9 {
+                if steps > MAX_STEPS as f64 {
+                    let message = format!("{steps:e} steps to `end`: at most {MAX_STEPS} are accepted");
+                    return Err(self.source.error("time.step", step.span(), message));
+                }
+                if steps < 1.0 || (steps * length / end - 1.0).abs() > 1e-9 {
                     let message = format!("`end` = {end} is not a whole number of steps of {length}");
                     return Err(self.source.error("time.step", step.span(), message));
                 }
