@@ -26,6 +26,7 @@ impl Source<'_> {
     /// An error of the TOML reader, with a suggestion for a misspelt key.
     pub(super) fn syntax(&self, error: &toml::de::Error) -> ProblemError {
         let message = error.message().trim().replace("field", "key").replace('\n', ", ");
+        let message = message.replace("expected i64", "expected a whole number");
         let mut quoted = message.split('`').skip(1).step_by(2);
         let help = match (message.starts_with("unknown"), quoted.next()) {
             (true, Some(typed)) => quoted
