@@ -131,9 +131,8 @@ impl Builder<'_> {
         let of = |key: &str, given: &Option<Spanned<i64>>, least: i64, most: i64| {
             optional_count(&self.source, key, given, least, most)
         };
-        // A flag may ask for fewer than the file.
-        let in_file = (*file.solver.neurons.get_ref()).max(neurons as i64);
-        let initial_neurons = of("time.initial_neurons", &time.initial_neurons, 1, in_file)?
+        // A flag may ask for fewer neurons than the file.
+        let initial_neurons = of("time.initial_neurons", &time.initial_neurons, 1, MAX_COUNT)?
             .unwrap_or(neurons.div_ceil(2))
             .min(neurons);
         let neurons_per_step =
