@@ -107,13 +107,18 @@ impl Run<'_> {
         for _ in 0..CORRECTIONS {
             let gained = 0.5 * self.projection.correct(&self.network)?;
             self.network.coefficients = self.projection.coefficients(&self.network.neurons)?;
-            if gained >= last && !anchored.warned {
-                anchored.warned = true;
-                self.warnings.push(format!(
-                    "at {} neurons the points for inner products are too few to tell them apart: take a larger \
-                     `curvature` in [quadrature]",
-                    self.network.len()
-                ));
+            // The few points see the neurons so differently that corrections only make it worse.
+            if gained >= last {
+                let settled = self.projection.settle(&mut self.network)?;
+                if !settled && !anchored.warned {
+                    anchored.warned = true;
+                    self.warnings.push(format!(
+                        "at {} neurons the points for inner products are too few to tell them apart: take a larger \
+                         `curvature` in [quadrature]",
+                        self.network.len()
+                    ));
+                }
+                break;
             }
             last = gained;
             if gained <= CORRECTED * since {

@@ -26,8 +26,12 @@ const GOOD: f64 = 0.5;
 const MAX_FAILED: usize = 5;
 /// It ends when a step takes off less than this part of what all took off.
 const ENOUGH: f64 = 1e-3;
-/// How often coefficients are corrected by the gradient on all points: each correction gains a hundredth of the one before, or less.
+/// How often coefficients are corrected by the gradient on all points, from nothing or from those of neurons near by: each
+/// correction gains a hundredth of the one before, or less.
 const ROUNDS: usize = 3;
+const ROUNDS_NEAR_BY: usize = 2;
+/// Corrections below this part of the whole are rounding.
+const NEGLIGIBLE: f64 = 1e-12;
 
 /// How neurons are moved together.
 #[derive(Debug, Clone, PartialEq)]
@@ -159,7 +163,8 @@ impl<'a> Run<'a> {
             };
             let neurons = self.admitted(step.neurons);
             // How far a step may go is seen after the projection: the coefficients follow the neurons farther than the model knows.
-            if let Some((projection, moved)) = self.projected(&neurons, &mut |_, _| pulse())? {
+            let near_by = Some(self.network.coefficients.as_slice());
+            if let Some((projection, moved)) = self.projected(&neurons, near_by, &mut |_, _| pulse())? {
                 let gained = loss - self.training.risk(&moved)?;
                 if gained > 0.0 {
                     if gained > GOOD * step.predicted {
@@ -196,53 +201,63 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    /// The projection onto these neurons, from nothing, and u; none where one depends on the others. `added` sees every neuron
-    /// as it comes.
+    /// The projection onto these neurons, and u; none where one depends on the others. It begins with the coefficients of
+    /// neurons near by, if there are any. `added` sees every neuron as it comes.
     fn projected(
         &self,
         neurons: &[Neuron],
+        near_by: Option<&[f64]>,
         added: &mut Added,
     ) -> Result<Option<(Projection<'a>, Network)>, SolveError> {
         let dimension = self.network.dimension;
         let mut projection = Projection::cholesky(self.curvature);
-        if self.anchored.is_some() {
-            projection = projection.anchored(self.training, dimension)?;
-        }
-        let mut u = Network::zero(self.network.activation, dimension);
-        for neuron in neurons {
-            if projection.try_add(&u, neuron, 0.0)? != Addition::Added {
+        for (n, row) in self.curvature.gram(neurons)?.iter().enumerate() {
+            if projection.try_add_row(row) != Some(Addition::Added) {
                 return Ok(None);
             }
-            u = u.advanced(1.0, neuron, 0.0);
-            added(&projection, &u.neurons)?;
+            added(&projection, &neurons[..=n])?;
         }
-        for _ in 0..ROUNDS {
-            match self.anchored.is_some() {
-                true => {
-                    projection.correct(&u)?;
-                }
-                false => {
+        let mut u = Network {
+            neurons: neurons.to_vec(),
+            coefficients: near_by.map_or(vec![0.0; neurons.len()], <[f64]>::to_vec),
+            ..Network::zero(self.network.activation, dimension)
+        };
+        projection.shift(&u.coefficients);
+        if self.anchored.is_some() {
+            projection = projection.anchored(self.training, &u)?;
+        }
+        let mut last = f64::INFINITY;
+        for round in 0..near_by.map_or(ROUNDS, |_| ROUNDS_NEAR_BY) {
+            let gained = match (self.anchored.is_some(), round) {
+                (true, 0) => projection.correct_at_anchor(&u)?,
+                (true, _) => projection.correct(&u)?,
+                (false, _) => {
                     let scores = projection.gradient(&u)?.list_scores(neurons)?;
                     projection.follow_load(&scores);
+                    0.0
                 }
-            }
+            };
             u.coefficients = projection.coefficients(neurons)?;
+            if gained >= last && gained > NEGLIGIBLE * projection.explained() {
+                projection.settle(&mut u)?;
+                break;
+            }
+            last = gained;
         }
         Ok(Some((projection, u)))
     }
 
     /// Begins anew with these neurons, all at once: the projection onto them and what is known of the candidates.
     pub(super) fn rebuild(&mut self, neurons: &[Neuron], grid: &Grid) -> Result<(), SolveError> {
-        let mut board = match self.params.selection {
-            Selection::Decrease => Some(self.unscored_board(grid)?),
-            Selection::Slope => None,
-        };
+        // With the last neuron nothing is chosen any more.
+        let chooses = self.params.selection == Selection::Decrease && neurons.len() < self.params.neurons;
+        let mut board = chooses.then(|| self.unscored_board(grid)).transpose()?;
         let mut absorb =
             |projection: &Projection, neurons: &[Neuron]| match (&mut board, projection.newest(neurons)?) {
                 (Some(board), Some(newest)) => board.absorb(&newest, grid),
                 _ => Ok(()),
             };
-        let Some((projection, u)) = self.projected(neurons, &mut absorb)? else {
+        let Some((projection, u)) = self.projected(neurons, None, &mut absorb)? else {
             return Err(SolveError::Breakdown {
                 neurons: neurons.len(),
             });

@@ -5,10 +5,14 @@ use crate::activation::Activation;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::sums::Rho;
-use crate::vector::dot;
+use crate::vector::{add_scaled, dot};
 
 /// Below this relative pivot, coefficients are polished.
 const DELICATE_PIVOT: f64 = 1e-9;
+
+/// Conjugate gradients end after so many products, or when what is left to gain is about this part of what was gained.
+const DESCENTS: usize = 20;
+const DESCENDED: f64 = 1e-4;
 
 /// G = RᵀR, grown by one row per neuron; nothing is ever factored twice.
 #[derive(Debug, Clone)]
@@ -50,6 +54,44 @@ impl Cholesky {
         let step = self.triangle.forward(scores);
         self.triangle.subtract(&step);
         dot(&step, &step)
+    }
+
+    /// Conjugate gradients, with this factor, against a gradient whose scores of the neurons are these; `curvature` multiplies
+    /// by the Gram matrix of the loss that is minimised. The change of the coefficients, and whether it is as good as done.
+    pub fn descend(
+        &self,
+        mut scores: Vec<f64>,
+        curvature: impl Fn(&[f64]) -> Result<Vec<f64>, SolveError>,
+    ) -> Result<(Vec<f64>, bool), SolveError> {
+        let mut change = vec![0.0; scores.len()];
+        let mut direction = self.solve(&scores);
+        let mut square = dot(&scores, &direction);
+        let mut gained = 0.0;
+        for _ in 0..DESCENTS {
+            let bend = curvature(&direction)?;
+            let length = square / dot(&direction, &bend);
+            if !length.is_finite() || length <= 0.0 {
+                return Ok((change, square == 0.0));
+            }
+            add_scaled(-length, &direction, &mut change);
+            add_scaled(-length, &bend, &mut scores);
+            gained += length * square;
+            let next = self.solve(&scores);
+            let before = std::mem::replace(&mut square, dot(&scores, &next));
+            if square <= DESCENDED * gained {
+                return Ok((change, true));
+            }
+            let kept = square / before;
+            let parts = direction.iter_mut().zip(next);
+            parts.for_each(|(direction, next)| *direction = next + kept * *direction);
+        }
+        Ok((change, false))
+    }
+
+    /// The coefficients change by this.
+    pub fn shift(&mut self, change: &[f64]) {
+        let back: Vec<f64> = self.triangle.times(change).iter().map(|step| -step).collect();
+        self.triangle.subtract(&back);
     }
 
     /// R.
@@ -118,5 +160,42 @@ impl Cholesky {
             .zip(correction)
             .for_each(|(a, correction)| *a -= correction);
         Ok(coefficients)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A factor whose matrix is a third of the one that counts: plain corrections run away, conjugate gradients do not.
+    #[test]
+    fn conjugate_gradients_settle_where_corrections_run_away() {
+        let gram = [[2.0, 0.5, 0.1], [0.5, 1.0, 0.3], [0.1, 0.3, 0.7]];
+        let times = |v: &[f64]| -> Vec<f64> { gram.iter().map(|row| dot(row, v)).collect() };
+        let load = [0.3, -1.0, 2.0];
+        let mut cholesky = Cholesky::default();
+        for (n, row) in gram.iter().enumerate() {
+            // One neuron is seen well, the others are not.
+            let part = |i: usize| if i == n && n == 0 { 1.0 } else { 1.0 / 3.0 };
+            let row: Vec<f64> = (0..=n).map(|i| part(i) * row[i]).collect();
+            assert_eq!(cholesky.try_add(&row, 0.0), Addition::Added);
+        }
+        let scores_at = |a: &[f64]| -> Vec<f64> { times(a).iter().zip(load).map(|(g, l)| g - l).collect() };
+        let mut runaway = cholesky.clone();
+        let gains: Vec<f64> = (0..6)
+            .map(|_| {
+                let a = runaway.triangle.coefficients();
+                runaway.correct(&scores_at(&a))
+            })
+            .collect();
+        assert!(gains[5] > 4.0 * gains[1], "{gains:?}");
+        let (change, settled) = cholesky
+            .descend(scores_at(&[0.0; 3]), |v| Ok(times(v)))
+            .unwrap();
+        assert!(settled);
+        assert!(scores_at(&change).iter().all(|score| score.abs() < 1e-2), "{change:?}");
+        cholesky.shift(&change);
+        let coefficients = cholesky.triangle.coefficients();
+        assert!(coefficients.iter().zip(&change).all(|(a, b)| (a - b).abs() < 1e-12));
     }
 }

@@ -21,6 +21,7 @@ pub use triangle::Triangle;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
 use crate::sums::{LocalScore, PointValues, Rho, Sums};
+use crate::vector::add_scaled;
 use std::time::{Duration, Instant};
 
 /// A neuron is refused when less than this part of its square norm is new: the rest is rounding.
@@ -94,10 +95,9 @@ impl<'a> Projection<'a> {
     }
 
     /// The same with gradients from `fine`, which has more points than the sums of the curvature: taken there
-    /// at u = 0 now, and at the u of every [correction](Self::correct).
-    pub fn anchored(mut self, fine: &'a dyn Sums, dimension: usize) -> Result<Self, SolveError> {
-        let zero = Network::zero(self.sums.activation(), dimension);
-        self.anchor = Some(Anchor::new(fine, &zero)?);
+    /// at u now, and at the u of every [correction](Self::correct).
+    pub fn anchored(mut self, fine: &'a dyn Sums, u: &Network) -> Result<Self, SolveError> {
+        self.anchor = Some(Anchor::new(fine, u)?);
         Ok(self)
     }
 
@@ -105,11 +105,40 @@ impl<'a> Projection<'a> {
     /// projection's step against it; twice what that takes off the loss. The coefficients are to be asked for
     /// again.
     pub fn correct(&mut self, u: &Network) -> Result<f64, SolveError> {
+        if let Some(anchor) = &mut self.anchor {
+            *anchor = anchor.moved(u)?;
+        }
+        self.correct_at_anchor(u)
+    }
+
+    /// The same where the gradient was just taken at u.
+    pub fn correct_at_anchor(&mut self, u: &Network) -> Result<f64, SolveError> {
+        match (&self.anchor, &mut self.way) {
+            (Some(anchor), Way::Cholesky(cholesky)) => Ok(cholesky.correct(&anchor.scores(&u.neurons)?)),
+            _ => Ok(0.0),
+        }
+    }
+
+    /// The projection on the many points, by conjugate gradients with the factor of the few: where these are too few for
+    /// [corrections](Self::correct) to converge. Whether it was reached.
+    pub fn settle(&mut self, u: &mut Network) -> Result<bool, SolveError> {
         let (Some(anchor), Way::Cholesky(cholesky)) = (&mut self.anchor, &mut self.way) else {
-            return Ok(0.0);
+            return Ok(true);
         };
         *anchor = anchor.moved(u)?;
-        Ok(cholesky.correct(&anchor.scores(&u.neurons)?))
+        let scores = anchor.scores(&u.neurons)?;
+        let (change, settled) = cholesky.descend(scores, |v| anchor.curvature(&u.with_coefficients(v)))?;
+        cholesky.shift(&change);
+        add_scaled(1.0, &change, &mut u.coefficients);
+        *anchor = anchor.moved(u)?;
+        Ok(settled)
+    }
+
+    /// The coefficients change by this, where the Gram matrix is factored.
+    pub fn shift(&mut self, change: &[f64]) {
+        if let Way::Cholesky(cholesky) = &mut self.way {
+            cholesky.shift(change);
+        }
     }
 
     /// Takes the projection's step against a gradient whose scores of the neurons added are these: the load has
@@ -168,6 +197,15 @@ impl<'a> Projection<'a> {
                 Ok(orthogonal.try_add(*values, column, score))
             }
             Way::Newton(newton) => newton.try_add(self.sums, u, neuron),
+        }
+    }
+
+    /// Adds a neuron by its row of the Gram matrix, where that is factored; its part of the load is to be
+    /// [corrected](Self::correct).
+    pub fn try_add_row(&mut self, row: &[f64]) -> Option<Addition> {
+        match &mut self.way {
+            Way::Cholesky(cholesky) => Some(cholesky.try_add(row, 0.0)),
+            Way::Orthogonal(..) | Way::Newton(_) => None,
         }
     }
 

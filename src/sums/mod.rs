@@ -87,6 +87,17 @@ pub trait Sums {
         let v = Network::single(self.activation(), v);
         self.at(&zero)?.curvature(&v)?.list_scores(list)
     }
+
+    /// ⟨∇²L v, g⟩ at u = 0 for all pairs of a list, row by row up to the diagonal.
+    fn gram(&self, neurons: &[Neuron]) -> Result<Vec<Vec<f64>>, SolveError> {
+        gram_by_columns(self, neurons)
+    }
+}
+
+/// The Gram matrix neuron by neuron.
+fn gram_by_columns<S: Sums + ?Sized>(sums: &S, neurons: &[Neuron]) -> Result<Vec<Vec<f64>>, SolveError> {
+    let column = |n: usize| sums.gram_column(&neurons[n], &neurons[..=n]);
+    (0..neurons.len()).map(column).collect()
 }
 
 /// A function u at the points.

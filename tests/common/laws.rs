@@ -91,6 +91,12 @@ pub fn check_laws(sums: &dyn Sums, u: &Network, grid: &Grid) {
         .map(|v| sums.gram_column(v, &u.neurons).unwrap())
         .collect();
     let norm = |i: usize| columns[i][i].sqrt();
+    for (j, row) in sums.gram(&u.neurons).unwrap().iter().enumerate() {
+        assert_eq!(row.len(), j + 1);
+        for (i, product) in row.iter().enumerate() {
+            assert!(close(*product, columns[j][i], norm(i) * norm(j)), "all at once: {i} {j}");
+        }
+    }
     for (i, column) in columns.iter().enumerate() {
         for (j, product) in column.iter().enumerate() {
             assert!(

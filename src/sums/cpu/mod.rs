@@ -1,6 +1,7 @@
 //! The sums over the points on the CPU: the reference and the fallback.
 
 mod field;
+mod gram;
 mod remainders;
 mod rho;
 mod scan;
@@ -11,13 +12,13 @@ pub(crate) use field::CpuField;
 pub(crate) use rho::CpuRho;
 pub use scan::scan_bytes;
 
-use super::{Field, PointValues, Remainders, Sums, SumsReport};
+use super::{Field, PointValues, Remainders, Sums, SumsReport, gram_by_columns};
 use crate::activation::Activation;
 use crate::cluster::Cluster;
 use crate::error::SolveError;
 use crate::expression::Workspace;
 use crate::loss::{Loss, Term, TermTile};
-use crate::network::Network;
+use crate::network::{Network, Neuron};
 use crate::points::in_parallel;
 use crate::ridge::{EvaluationScratch, SweepScratch};
 use std::borrow::Cow;
@@ -290,5 +291,12 @@ impl Sums for CpuSums {
 
     fn report(&self) -> SumsReport {
         SumsReport::cpu()
+    }
+
+    fn gram(&self, neurons: &[Neuron]) -> Result<Vec<Vec<f64>>, SolveError> {
+        match self.loss.is_quadratic() && !self.loss.terms.iter().any(Term::is_paired) {
+            true => self.gram_by_blocks(neurons),
+            false => gram_by_columns(self, neurons),
+        }
     }
 }

@@ -12,17 +12,17 @@ use crate::vector::{add_scaled, dot, multiply};
 use std::ops::Range;
 
 /// The profiles of all terms, with the factors of both sets of neurons.
-struct Layout {
+pub(super) struct Layout {
     /// Which profiles each term has.
-    of_term: Vec<Range<usize>>,
-    profiles: Vec<Place>,
+    pub(super) of_term: Vec<Range<usize>>,
+    pub(super) profiles: Vec<Place>,
 }
 
-struct Place {
+pub(super) struct Place {
     term: usize,
-    profile: Profile,
+    pub(super) profile: Profile,
     /// P of each chosen neuron and of each of the list.
-    chosen: Vec<Vec<f64>>,
+    pub(super) chosen: Vec<Vec<f64>>,
     listed: Vec<Vec<f64>>,
     /// By which its slopes are known.
     symbols: Vec<Symbol>,
@@ -32,7 +32,7 @@ struct Place {
 
 /// The values of one neuron's profiles at a block, in memory that is used again.
 #[derive(Default)]
-struct Values {
+pub(super) struct Values {
     t: Vec<f64>,
     derivatives: Vec<Vec<f64>>,
     at_omega: Vec<f64>,
@@ -40,7 +40,7 @@ struct Values {
 
 impl Values {
     /// The derivatives of σ(ω·x + b) that the term needs.
-    fn evaluate(
+    pub(super) fn evaluate(
         &mut self,
         sums: &CpuSums,
         neuron: &Neuron,
@@ -65,7 +65,7 @@ impl Values {
     }
 
     /// sum += factor · π.
-    fn add(
+    pub(super) fn add(
         &self,
         (term, profile): (&Term, &Profile),
         (tile, block): (&TermTile, Range<usize>),
@@ -78,7 +78,7 @@ impl Values {
 }
 
 impl Layout {
-    fn new(sums: &CpuSums, chosen: &[Neuron], list: &[Neuron]) -> Self {
+    pub(super) fn new(sums: &CpuSums, chosen: &[Neuron], list: &[Neuron]) -> Self {
         let mut profiles = Vec::new();
         let mut of_term = Vec::new();
         for (index, term) in sums.loss.terms.iter().enumerate() {
@@ -101,7 +101,7 @@ impl Layout {
         Self { of_term, profiles }
     }
 
-    fn at(&self, term: usize) -> &[Place] {
+    pub(super) fn at(&self, term: usize) -> &[Place] {
         &self.profiles[self.of_term[term].clone()]
     }
 }

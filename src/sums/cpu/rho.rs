@@ -37,7 +37,11 @@ impl Recipe {
         match self {
             Recipe::Curvature { .. } if term.is_load_only() => Ok(Vec::new()),
             Recipe::Gradient(u) => {
-                let mut jets = u.jets_at(term, tile, scratch).into_owned();
+                let mut jets = match term.is_load_only() {
+                    // Whatever u is there.
+                    true => vec![vec![0.0; tile.tile.len()]; term.symbols.len()],
+                    false => u.jets_at(term, tile, scratch).into_owned(),
+                };
                 term.gradient(tile, &mut jets, &mut scratch.workspace)?;
                 Ok(jets)
             }
