@@ -168,6 +168,49 @@ fn an_interrupted_run_ends_with_the_same_bytes() {
     }
 }
 
+/// Where no further neuron is found all are moved once more, and others may be found then. The history has each n once, and an
+/// interruption in the middle of it does not show.
+#[test]
+fn a_run_that_ends_early_moves_its_neurons() {
+    let text = CUBE
+        .replace("cells = 7\ncurvature = 5", "cells = 4\ncurvature = 3")
+        .replace("neurons = 32", "neurons = 200\npolish = 2");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole");
+    let steps = std::cell::RefCell::new(vec![0]);
+    let noted = |event: &Event| {
+        if let Event::Step(step) = event {
+            steps.borrow_mut().push(step.row.n);
+        }
+        false
+    };
+    let whole = run_until(&path, &text, Existing::Refuse, &noted);
+    let steps = steps.into_inner();
+    let again = steps.windows(2).find(|pair| pair[0] == pair[1]);
+    let again = again.expect("no neurons were moved at an early end")[0];
+    let history = std::fs::read_to_string(path.join("history.csv")).unwrap();
+    let counts = history
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').next().unwrap());
+    let expected: Vec<String> = (1..=steps[steps.len() - 1]).map(|n| n.to_string()).collect();
+    assert_eq!(counts.collect::<Vec<_>>(), expected);
+
+    let last = std::cell::Cell::new(0);
+    let at_the_end = |event: &Event| match event {
+        Event::Step(step) => {
+            last.set(step.row.n);
+            false
+        }
+        _ => last.get() == again && matches!(event, Event::Moves { .. }),
+    };
+    let path = folder.path().join("interrupted");
+    assert_ne!(run_until(&path, &text, Existing::Refuse, &at_the_end), whole);
+    assert_eq!(last.get(), again);
+    let resumed = run_until(&path, &text, Existing::Resume, &|_| false);
+    assert!(resumed == whole, "interrupted while moving at {again} neurons");
+}
+
 #[test]
 fn what_cannot_be_moved_is_refused_with_its_place() {
     let moved = format!("{CUBE}polish = 3\n");

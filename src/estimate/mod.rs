@@ -17,6 +17,7 @@ pub use verdict::{Measured, Verdict};
 
 use crate::cluster::Cluster;
 use crate::error::SolveError;
+use crate::greedy::is_moved_at;
 use crate::network::{Network, Neuron};
 use crate::points::Rule;
 use crate::problem::{Algorithm, Formulation, Problem};
@@ -97,11 +98,19 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// A network on the way, whose neurons may be moved later.
-    pub fn of(network: &Network, moves: bool) -> Self {
+    fn of(network: &Network, moves: bool) -> Self {
         let neurons = network.neurons.iter().filter(|_| moves);
         Self {
             coefficients: network.coefficients.clone(),
             neurons: neurons.map(|g| (g.omega.clone(), g.bias)).collect(),
+        }
+    }
+
+    /// Keeps a network with those before it, if it is one to keep; the one before it with as many neurons goes.
+    pub fn keep(kept: &mut Vec<Snapshot>, network: &Network, moves: bool) {
+        if is_kept(network.len()) {
+            kept.pop_if(|last| last.coefficients.len() == network.len());
+            kept.push(Self::of(network, moves));
         }
     }
 
@@ -119,7 +128,7 @@ impl Snapshot {
 }
 
 /// Whether a network of n neurons is kept: n = 2^(k/4), rounded.
-pub fn is_kept(n: usize) -> bool {
+fn is_kept(n: usize) -> bool {
     let nearest = (4.0 * (n as f64).log2()).round();
     n > 0 && 2f64.powf(0.25 * nearest).round() as usize == n
 }
@@ -165,7 +174,8 @@ pub fn estimate(
         return Ok(None);
     }
     let gauge = Gauge::new(problem, cluster)?;
-    let changes = changes(&gauge, network, snapshots)?;
+    let moved = moved_alike(problem, network, snapshots);
+    let changes = changes(&gauge, network, moved.as_deref().unwrap_or(snapshots))?;
     let size = gauge.sizes(network, network)?;
     let mut estimate = Estimate::default();
     let mut errors = match problem.formulation {
@@ -202,6 +212,18 @@ pub fn estimate(
         estimate.relative_energy = Some(relative(errors.energy, size.energy));
     }
     Ok(Some(estimate))
+}
+
+/// Where neurons are moved together now and then: the networks just after it, if there are any. What was gained by moving is
+/// nothing that more neurons would gain once more.
+fn moved_alike(problem: &Problem, network: &Network, snapshots: &[Snapshot]) -> Option<Vec<Snapshot>> {
+    problem.settings.polish?;
+    let alike = |kept: &&Snapshot| {
+        let n = kept.coefficients.len();
+        is_moved_at(n) && n < network.len()
+    };
+    let moved: Vec<Snapshot> = snapshots.iter().filter(alike).cloned().collect();
+    (!moved.is_empty()).then_some(moved)
 }
 
 /// The last network compared with some before it, the latest first.

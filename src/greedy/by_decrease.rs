@@ -109,7 +109,9 @@ impl Run<'_> {
             self.network.coefficients = self.projection.coefficients(&self.network.neurons)?;
             // The few points see the neurons so differently that corrections only make it worse.
             if gained >= last {
-                let settled = self.projection.settle(&mut self.network)?;
+                let settled = self
+                    .projection
+                    .settle(&mut self.network, CORRECTED * since, 0.0)?;
                 if !settled && !anchored.warned {
                     anchored.warned = true;
                     self.warnings.push(format!(

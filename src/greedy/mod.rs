@@ -14,7 +14,7 @@ pub(crate) use decrease::{Board, REFRESH};
 pub use guard::GuardState;
 pub(crate) use orthogonal::orthogonalises;
 pub use orthogonal::{OrthogonalParams, orthogonal};
-pub use polish::{Moves, Polish};
+pub use polish::{Moves, Polish, is_moved_at};
 pub use relaxed::{RelaxedParams, StepRule, relaxed};
 pub use selection::Ranking;
 

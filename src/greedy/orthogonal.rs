@@ -100,21 +100,32 @@ pub fn orthogonal<'a>(
         if !params.fixed_grid {
             grid = (params.grid)(run.network.len() as u64);
         }
-        let (score, validation_loss) = match run.step(&grid)? {
+        let (found, moves) = match run.step(&grid)? {
+            Found::Nothing(stopped) => match run.polishes_at_the_end(stopped) {
+                Some(polish) => (None, Some(polish)),
+                None => break stopped,
+            },
             Found::Neuron {
                 score,
                 validation_loss,
-            } => (score, validation_loss),
-            Found::Nothing(stopped) => break stopped,
-        };
-        run.update_multipliers(&grid)?;
-        let mut validation_loss = validation_loss;
-        if let Some(polish) = run.polishes() {
-            if run.polish(polish, &grid, observer)?.is_break() {
-                break Stopped::Interrupted;
+            } => {
+                run.update_multipliers(&grid)?;
+                (Some((score, validation_loss)), run.polishes())
             }
-            validation_loss = validation_loss.and(Some(run.guard.state.loss));
+        };
+        if let Some(polish) = moves
+            && run.polish(polish, &grid, found.is_some(), observer)?.is_break()
+        {
+            break Stopped::Interrupted;
         }
+        // Where neurons were moved the guard has just taken the loss.
+        let moved = moves
+            .map(|_| run.guard.state.loss)
+            .filter(|loss| loss.is_finite());
+        let (score, validation_loss) = match found {
+            Some((score, validation_loss)) => (score, validation_loss.and(moved).or(validation_loss)),
+            None => (run.state.scores.last().map_or(0.0, |score| score.abs()), moved),
+        };
         let loss = run.loss((params.reported)(run.network.len()))?;
         let flow = observer(&Step {
             network: &run.network,

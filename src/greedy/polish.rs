@@ -3,7 +3,7 @@
 
 use super::by_decrease::Anchored;
 use super::orthogonal::{Run, key};
-use super::{Selection, Step};
+use super::{Selection, Step, Stopped};
 use crate::candidates::Grid;
 use crate::error::SolveError;
 use crate::network::{Network, Neuron};
@@ -15,6 +15,8 @@ use std::time::Instant;
 
 /// Neurons are moved when there are this many, twice as many, and so on, and at the end of the run.
 const FIRST: usize = 32;
+/// At an early end they are moved again only if there is this part more of them.
+const AGAIN_PART: usize = 16;
 /// The damping at the first step …
 const DAMPING: f64 = 1e-2;
 /// … and by what it changes when a step was good, or failed.
@@ -26,12 +28,10 @@ const GOOD: f64 = 0.5;
 const MAX_FAILED: usize = 5;
 /// It ends when a step takes off less than this part of what all took off.
 const ENOUGH: f64 = 1e-3;
-/// How often coefficients are corrected by the gradient on all points, from nothing or from those of neurons near by: each
-/// correction gains a hundredth of the one before, or less.
-const ROUNDS: usize = 3;
-const ROUNDS_NEAR_BY: usize = 2;
-/// Corrections below this part of the whole are rounding.
-const NEGLIGIBLE: f64 = 1e-12;
+/// A step is judged when the coefficients leave no more of the loss than this part of what was predicted …
+const JUDGED: f64 = 1e-2;
+/// … and taken when they leave this part of what all neurons took off.
+const SETTLED: f64 = 1e-10;
 
 /// How neurons are moved together.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,11 +42,24 @@ pub struct Polish {
     pub room: Room,
 }
 
+/// Whether a run that has n neurons, and will have more, moves them.
+pub fn is_moved_at(n: usize) -> bool {
+    n >= FIRST && n.is_power_of_two()
+}
+
 /// How many steps are done, of how many.
 pub type Moves = (usize, usize);
 
 /// What an observer says to every step.
 pub(super) type Observer<'o> = dyn FnMut(&Step) -> Result<ControlFlow<()>, SolveError> + 'o;
+
+/// Where the projection onto moved neurons begins.
+enum Coefficients<'c> {
+    /// At those of neurons near by, until no more than this is left to take off the loss.
+    NearBy(&'c [f64], f64),
+    /// At zero.
+    Unknown,
+}
 
 /// Sees a projection and its neurons whenever one is added.
 type Added<'f> = dyn FnMut(&Projection, &[Neuron]) -> Result<(), SolveError> + 'f;
@@ -55,16 +68,25 @@ impl<'a> Run<'a> {
     /// Whether the neurons are moved now.
     pub(super) fn polishes(&self) -> Option<&'a Polish> {
         let n = self.network.len();
-        let due = (n >= FIRST && n.is_power_of_two()) || n == self.params.neurons;
+        let due = is_moved_at(n) || n == self.params.neurons;
         self.params.polish.as_ref().filter(|_| due && n > 0)
     }
 
-    /// Moves all neurons. Breaks off where the observer asks for it: then the neuron that came last is gone, and the run is what
-    /// it was before it.
+    /// Whether the neurons are moved when no other one is found: then there may be. Not after a few of them again.
+    pub(super) fn polishes_at_the_end(&self, stopped: Stopped) -> Option<&'a Polish> {
+        let last = self.state.polished.unwrap_or(0);
+        let due = self.network.len() > last + last / AGAIN_PART;
+        let found_nothing = matches!(stopped, Stopped::QuadratureLimit | Stopped::NoCandidate);
+        self.params.polish.as_ref().filter(|_| due && found_nothing)
+    }
+
+    /// Moves all neurons. Breaks off where the observer asks for it: then the run is what the observer saw last, without a neuron
+    /// that came since, if one is `new`.
     pub(super) fn polish(
         &mut self,
         polish: &Polish,
         grid: &Grid,
+        new: bool,
         observer: &mut Observer,
     ) -> Result<ControlFlow<()>, SolveError> {
         let started = Instant::now();
@@ -89,7 +111,9 @@ impl<'a> Run<'a> {
         match moved {
             Err(SolveError::Interrupted) => {
                 self.network = unmoved;
-                self.take_back();
+                if new {
+                    self.take_back();
+                }
                 Ok(ControlFlow::Break(()))
             }
             moved => moved.map(ControlFlow::Continue),
@@ -150,7 +174,7 @@ impl<'a> Run<'a> {
         damping: &mut f64,
         pulse: &mut Pulse,
     ) -> Result<Option<f64>, SolveError> {
-        let gradient = self.training.gradient(&self.network)?;
+        let gradient = self.projection.gradient(&self.network)?;
         let (Some(slopes), Some(factor)) = (gradient.slopes(), self.projection.factor()) else {
             return Ok(None);
         };
@@ -163,7 +187,7 @@ impl<'a> Run<'a> {
             };
             let neurons = self.admitted(step.neurons);
             // How far a step may go is seen after the projection: the coefficients follow the neurons farther than the model knows.
-            let near_by = Some(self.network.coefficients.as_slice());
+            let near_by = Coefficients::NearBy(&self.network.coefficients, JUDGED * step.predicted);
             if let Some((projection, moved)) = self.projected(&neurons, near_by, &mut |_, _| pulse())? {
                 let gained = loss - self.training.risk(&moved)?;
                 if gained > 0.0 {
@@ -201,15 +225,13 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    /// The projection onto these neurons, and u; none where one depends on the others. It begins with the coefficients of
-    /// neurons near by, if there are any. `added` sees every neuron as it comes.
+    /// The projection onto these neurons, and u; none where one depends on the others. `added` sees every neuron as it comes.
     fn projected(
         &self,
         neurons: &[Neuron],
-        near_by: Option<&[f64]>,
+        from: Coefficients,
         added: &mut Added,
     ) -> Result<Option<(Projection<'a>, Network)>, SolveError> {
-        let dimension = self.network.dimension;
         let mut projection = Projection::cholesky(self.curvature);
         for (n, row) in self.curvature.gram(neurons)?.iter().enumerate() {
             if projection.try_add_row(row) != Some(Addition::Added) {
@@ -219,31 +241,21 @@ impl<'a> Run<'a> {
         }
         let mut u = Network {
             neurons: neurons.to_vec(),
-            coefficients: near_by.map_or(vec![0.0; neurons.len()], <[f64]>::to_vec),
-            ..Network::zero(self.network.activation, dimension)
+            coefficients: vec![0.0; neurons.len()],
+            ..Network::zero(self.network.activation, self.network.dimension)
         };
-        projection.shift(&u.coefficients);
         if self.anchored.is_some() {
             projection = projection.anchored(self.training, &u)?;
         }
-        let mut last = f64::INFINITY;
-        for round in 0..near_by.map_or(ROUNDS, |_| ROUNDS_NEAR_BY) {
-            let gained = match (self.anchored.is_some(), round) {
-                (true, 0) => projection.correct_at_anchor(&u)?,
-                (true, _) => projection.correct(&u)?,
-                (false, _) => {
-                    let scores = projection.gradient(&u)?.list_scores(neurons)?;
-                    projection.follow_load(&scores);
-                    0.0
-                }
-            };
-            u.coefficients = projection.coefficients(neurons)?;
-            if gained >= last && gained > NEGLIGIBLE * projection.explained() {
-                projection.settle(&mut u)?;
-                break;
+        let (enough, part) = match from {
+            Coefficients::NearBy(near_by, enough) => {
+                u.coefficients.copy_from_slice(near_by);
+                projection.shift(near_by);
+                (enough, 0.0)
             }
-            last = gained;
-        }
+            Coefficients::Unknown => (0.0, SETTLED),
+        };
+        projection.settle(&mut u, enough, part)?;
         Ok(Some((projection, u)))
     }
 
@@ -257,7 +269,7 @@ impl<'a> Run<'a> {
                 (Some(board), Some(newest)) => board.absorb(&newest, grid),
                 _ => Ok(()),
             };
-        let Some((projection, u)) = self.projected(neurons, None, &mut absorb)? else {
+        let Some((projection, u)) = self.projected(neurons, Coefficients::Unknown, &mut absorb)? else {
             return Err(SolveError::Breakdown {
                 neurons: neurons.len(),
             });

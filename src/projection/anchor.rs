@@ -42,10 +42,9 @@ impl<'a> Anchor<'a> {
         self.gradient.list_scores(neurons)
     }
 
-    /// ⟨∇²L_F v, g⟩ of v's own neurons.
-    pub fn curvature(&self, v: &Network) -> Result<Vec<f64>, SolveError> {
-        let zero = Network::zero(v.activation, v.dimension);
-        self.fine.at(&zero)?.curvature(v)?.list_scores(&v.neurons)
+    /// L_F.
+    pub fn sums(&self) -> &'a dyn Sums {
+        self.fine
     }
 
     /// ∇L_F(u₀) + ∇²L_C (u − u₀). The neurons of u₀ are the first of u.

@@ -10,9 +10,8 @@ use crate::vector::{add_scaled, dot};
 /// Below this relative pivot, coefficients are polished.
 const DELICATE_PIVOT: f64 = 1e-9;
 
-/// Conjugate gradients end after so many products, or when what is left to gain is about this part of what was gained.
+/// Conjugate gradients end after so many products at the most.
 const DESCENTS: usize = 20;
-const DESCENDED: f64 = 1e-4;
 
 /// G = RᵀR, grown by one row per neuron; nothing is ever factored twice.
 #[derive(Debug, Clone)]
@@ -56,36 +55,37 @@ impl Cholesky {
         dot(&step, &step)
     }
 
-    /// Conjugate gradients, with this factor, against a gradient whose scores of the neurons are these; `curvature` multiplies
-    /// by the Gram matrix of the loss that is minimised. The change of the coefficients, and whether it is as good as done.
+    /// Conjugate gradients, with this factor, against a gradient whose scores of the neurons are these, until no more than
+    /// about `enough` is left to take off twice the loss, or this part of what there was; `curvature` multiplies by the Gram matrix of the loss that is
+    /// minimised. The change of the coefficients, and whether it got there.
     pub fn descend(
         &self,
         mut scores: Vec<f64>,
+        (enough, part): (f64, f64),
         curvature: impl Fn(&[f64]) -> Result<Vec<f64>, SolveError>,
     ) -> Result<(Vec<f64>, bool), SolveError> {
         let mut change = vec![0.0; scores.len()];
         let mut direction = self.solve(&scores);
         let mut square = dot(&scores, &direction);
-        let mut gained = 0.0;
+        let enough = enough.max(part * square);
         for _ in 0..DESCENTS {
+            if square <= enough {
+                return Ok((change, true));
+            }
             let bend = curvature(&direction)?;
             let length = square / dot(&direction, &bend);
             if !length.is_finite() || length <= 0.0 {
-                return Ok((change, square == 0.0));
+                break;
             }
             add_scaled(-length, &direction, &mut change);
             add_scaled(-length, &bend, &mut scores);
-            gained += length * square;
             let next = self.solve(&scores);
             let before = std::mem::replace(&mut square, dot(&scores, &next));
-            if square <= DESCENDED * gained {
-                return Ok((change, true));
-            }
             let kept = square / before;
             let parts = direction.iter_mut().zip(next);
             parts.for_each(|(direction, next)| *direction = next + kept * *direction);
         }
-        Ok((change, false))
+        Ok((change, square <= enough))
     }
 
     /// The coefficients change by this.
@@ -190,12 +190,20 @@ mod tests {
             .collect();
         assert!(gains[5] > 4.0 * gains[1], "{gains:?}");
         let (change, settled) = cholesky
-            .descend(scores_at(&[0.0; 3]), |v| Ok(times(v)))
+            .descend(scores_at(&[0.0; 3]), (1e-6, 0.0), |v| Ok(times(v)))
             .unwrap();
         assert!(settled);
-        assert!(scores_at(&change).iter().all(|score| score.abs() < 1e-2), "{change:?}");
+        assert!(
+            scores_at(&change).iter().all(|score| score.abs() < 1e-2),
+            "{change:?}"
+        );
         cholesky.shift(&change);
         let coefficients = cholesky.triangle.coefficients();
-        assert!(coefficients.iter().zip(&change).all(|(a, b)| (a - b).abs() < 1e-12));
+        assert!(
+            coefficients
+                .iter()
+                .zip(&change)
+                .all(|(a, b)| (a - b).abs() < 1e-12)
+        );
     }
 }

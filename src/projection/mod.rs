@@ -105,32 +105,33 @@ impl<'a> Projection<'a> {
     /// projection's step against it; twice what that takes off the loss. The coefficients are to be asked for
     /// again.
     pub fn correct(&mut self, u: &Network) -> Result<f64, SolveError> {
-        if let Some(anchor) = &mut self.anchor {
-            *anchor = anchor.moved(u)?;
-        }
-        self.correct_at_anchor(u)
-    }
-
-    /// The same where the gradient was just taken at u.
-    pub fn correct_at_anchor(&mut self, u: &Network) -> Result<f64, SolveError> {
-        match (&self.anchor, &mut self.way) {
-            (Some(anchor), Way::Cholesky(cholesky)) => Ok(cholesky.correct(&anchor.scores(&u.neurons)?)),
-            _ => Ok(0.0),
-        }
-    }
-
-    /// The projection on the many points, by conjugate gradients with the factor of the few: where these are too few for
-    /// [corrections](Self::correct) to converge. Whether it was reached.
-    pub fn settle(&mut self, u: &mut Network) -> Result<bool, SolveError> {
         let (Some(anchor), Way::Cholesky(cholesky)) = (&mut self.anchor, &mut self.way) else {
-            return Ok(true);
+            return Ok(0.0);
         };
         *anchor = anchor.moved(u)?;
-        let scores = anchor.scores(&u.neurons)?;
-        let (change, settled) = cholesky.descend(scores, |v| anchor.curvature(&u.with_coefficients(v)))?;
+        Ok(cholesky.correct(&anchor.scores(&u.neurons)?))
+    }
+
+    /// The projection on the many points, by conjugate gradients with the factor of the few, until no more than about `enough`
+    /// is left to take off the loss, or this part of what there was at first; whether it got there. Unlike
+    /// [corrections](Self::correct) it converges however few the few are. Where there is an anchor it is at u then.
+    pub fn settle(&mut self, u: &mut Network, enough: f64, part: f64) -> Result<bool, SolveError> {
+        let Way::Cholesky(cholesky) = &mut self.way else {
+            return Ok(true);
+        };
+        let fine = self.anchor.as_ref().map_or(self.sums, Anchor::sums);
+        let zero = Network::zero(u.activation, u.dimension);
+        let curvature = |v: &[f64]| {
+            let along = fine.at(&zero)?.curvature(&u.with_coefficients(v))?;
+            along.list_scores(&u.neurons)
+        };
+        let scores = fine.gradient(u)?.list_scores(&u.neurons)?;
+        let (change, settled) = cholesky.descend(scores, (2.0 * enough, part), curvature)?;
         cholesky.shift(&change);
         add_scaled(1.0, &change, &mut u.coefficients);
-        *anchor = anchor.moved(u)?;
+        if self.anchor.is_some() {
+            self.anchor = Some(Anchor::new(fine, u)?);
+        }
         Ok(settled)
     }
 

@@ -123,14 +123,7 @@ impl ResultDirectory {
             let text = self.recording.text.as_bytes();
             write_atomically(&path.join(PROBLEM), text).map_err(failed(unwritten))?;
         }
-        let lines = match problem.evolution {
-            Some(_) => history::time_text(&self.recording.time_rows),
-            None => history::text(&self.recording.rows),
-        };
-        let history = path.join(HISTORY);
-        write_atomically(&history, lines.as_bytes()).map_err(failed(unwritten))?;
-        let history = File::options().append(true).open(history);
-        self.history = Some(history.map_err(failed(unwritten))?);
+        self.write_history(problem).map_err(failed(unwritten))?;
         if self.resume.is_none() && self.recording.flow.is_none() {
             // From the first moment there is something to resume.
             self.is_saved = false;
@@ -241,6 +234,7 @@ impl ResultDirectory {
         if self.history.is_none() && !matches!(event, Event::Points { done: 0, .. }) {
             self.begin(problem, true)?;
         }
+        let again = matches!(event, Event::Step(step) if self.recording.is_again(step.row.n));
         self.recording.note(event);
         let line = match event {
             Event::Step(step) => step.row.to_csv(),
@@ -248,11 +242,28 @@ impl ResultDirectory {
             Event::Points { .. } | Event::Initial { .. } | Event::Moves { .. } => return Ok(()),
         };
         self.is_saved = false;
-        self.add_to_history(&line)?;
+        match again {
+            true => self
+                .write_history(problem)
+                .map_err(|error| self.failed(HISTORY, error))?,
+            false => self.add_to_history(&line)?,
+        }
         match self.last_checkpoint.elapsed() >= self.interval {
             true => self.save_state(),
             false => Ok(()),
         }
+    }
+
+    /// Writes the history so far, to which lines are added from there on.
+    fn write_history(&mut self, problem: &Problem) -> io::Result<()> {
+        let lines = match problem.evolution {
+            Some(_) => history::time_text(&self.recording.time_rows),
+            None => history::text(&self.recording.rows),
+        };
+        let path = self.path.join(HISTORY);
+        write_atomically(&path, lines.as_bytes())?;
+        self.history = Some(File::options().append(true).open(path)?);
+        Ok(())
     }
 
     fn add_to_history(&mut self, line: &str) -> Result<(), ResultsError> {

@@ -2,7 +2,7 @@
 
 use super::checkpoint::{Checkpoint, Place};
 use super::problem_text::{beside_its_files, settings};
-use crate::estimate::{Snapshot, is_kept};
+use crate::estimate::Snapshot;
 use crate::flow::FlowState;
 use crate::greedy::State;
 use crate::network::Network;
@@ -72,10 +72,11 @@ impl Recording {
     }
 
     fn step(&mut self, step: &Progress) {
-        self.rows.push(step.row.clone());
-        if is_kept(step.network.len()) {
-            self.kept.push(Snapshot::of(step.network, self.moves));
+        if self.is_again(step.row.n) {
+            self.rows.pop();
         }
+        self.rows.push(step.row.clone());
+        Snapshot::keep(&mut self.kept, step.network, self.moves);
         self.place = Place::from(step.place);
         // A step may be too short for copying the neurons twice.
         let state = State {
@@ -85,6 +86,11 @@ impl Recording {
             ..*step.state
         };
         self.last = (step.network.clone(), state);
+    }
+
+    /// Whether the last step had as many neurons, so that one with n takes its place.
+    pub(super) fn is_again(&self, n: usize) -> bool {
+        self.rows.last().is_some_and(|row| row.n == n)
     }
 
     fn time_step(&mut self, step: &TimeProgress) {

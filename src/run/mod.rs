@@ -182,9 +182,7 @@ pub fn run(
             return Ok(observer(&Event::Moves { done, total }));
         }
         let n = step.network.len();
-        if crate::estimate::is_kept(n) {
-            snapshots.push(Snapshot::of(step.network, problem.settings.polish.is_some()));
-        }
+        Snapshot::keep(&mut snapshots, step.network, problem.settings.polish.is_some());
         let reported = step.last || is_row(n, usize::MAX, &options.rows_at);
         let mut row = Row {
             n,
@@ -198,6 +196,8 @@ pub fn run(
             errors_time += measure(meter.as_ref(), step.network, &mut row, &mut uncertainty)?;
         }
         row.seconds = earlier + started.elapsed().as_secs_f64();
+        // Neurons that were moved at the end are reported once more.
+        rows.pop_if(|row| row.n == n);
         if reported {
             rows.push(row.clone());
         }

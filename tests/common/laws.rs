@@ -94,7 +94,10 @@ pub fn check_laws(sums: &dyn Sums, u: &Network, grid: &Grid) {
     for (j, row) in sums.gram(&u.neurons).unwrap().iter().enumerate() {
         assert_eq!(row.len(), j + 1);
         for (i, product) in row.iter().enumerate() {
-            assert!(close(*product, columns[j][i], norm(i) * norm(j)), "all at once: {i} {j}");
+            assert!(
+                close(*product, columns[j][i], norm(i) * norm(j)),
+                "all at once: {i} {j}"
+            );
         }
     }
     for (i, column) in columns.iter().enumerate() {
