@@ -103,12 +103,12 @@ impl WholeEngine {
     /// The sums of these terms on a device.
     pub fn new(gpu: Arc<Gpu>, terms: Arc<Vec<WholeTerm>>) -> Self {
         Self {
+            pace: Pace::new(Adapter::of(&gpu)),
             gpu,
             terms,
             device: OnceLock::new(),
             kept: Mutex::default(),
             runs: Mutex::default(),
-            pace: Pace::new(),
         }
     }
 

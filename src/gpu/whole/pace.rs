@@ -1,12 +1,14 @@
 //! How much work goes into one submission: as much as the device does in a fraction of a second.
 
-use super::locked;
+use super::{Adapter, locked};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// A submission should take about so long: a desktop's driver ends what takes seconds, and its user waits for the
 /// screen; far less would leave a fast device without work between two of them.
 const AIM: Duration = Duration::from_millis(200);
+/// The same on a software adapter: it has no driver that ends anything, and no screen that waits.
+const SOFTWARE_AIM: Duration = Duration::from_secs(2);
 /// Points along directions in the first submission, when nothing is known: a slow device takes about as long as it
 /// should, a fast one is soon given more.
 const FIRST: f64 = 16e6;
@@ -16,16 +18,22 @@ const TELLING: f64 = 1e6;
 const CHANGE: f64 = 4.0;
 
 /// What one submission may have, from how long the ones before took.
-pub(super) struct Pace(Mutex<f64>);
+pub(super) struct Pace {
+    aim: Duration,
+    allowance: Mutex<f64>,
+}
 
 impl Pace {
-    pub(super) fn new() -> Self {
-        Self(Mutex::new(FIRST))
+    pub(super) fn new(adapter: Adapter) -> Self {
+        Self {
+            aim: if adapter.software { SOFTWARE_AIM } else { AIM },
+            allowance: Mutex::new(FIRST),
+        }
     }
 
     /// Points along directions that the next submission may have.
     pub(super) fn allowance(&self) -> f64 {
-        *locked(&self.0)
+        *locked(&self.allowance)
     }
 
     /// Does some work, and learns from it.
@@ -40,8 +48,13 @@ impl Pace {
         if point_directions < TELLING {
             return;
         }
-        let wanted = point_directions * AIM.as_secs_f64() / taken.as_secs_f64().max(1e-6);
-        let mut allowance = locked(&self.0);
+        let wanted = point_directions * self.aim.as_secs_f64() / taken.as_secs_f64().max(1e-6);
+        let mut allowance = locked(&self.allowance);
+        // Short work is slow for its size: with a few lines it is channels that take the time. Only what took too long
+        // tells that less is to follow.
+        if wanted < *allowance && taken < self.aim {
+            return;
+        }
         *allowance = wanted.clamp(*allowance / CHANGE, *allowance * CHANGE);
     }
 }
@@ -74,7 +87,10 @@ mod tests {
 
     #[test]
     fn a_slow_device_gets_less_and_a_fast_one_more() {
-        let pace = Pace::new();
+        let pace = Pace::new(Adapter {
+            native: true,
+            software: false,
+        });
         pace.learn(FIRST, 2 * AIM);
         assert_eq!(pace.allowance(), FIRST / 2.0);
         pace.learn(FIRST, AIM / 1000);
@@ -82,5 +98,15 @@ mod tests {
         // Too little to tell.
         pace.learn(1.0, AIM);
         assert_eq!(pace.allowance(), FIRST * 2.0);
+        // Little work that took its time, but not too much of it.
+        pace.learn(TELLING, AIM / 2);
+        assert_eq!(pace.allowance(), FIRST * 2.0);
+        // Nobody waits for a software adapter's screen.
+        let pace = Pace::new(Adapter {
+            native: true,
+            software: true,
+        });
+        pace.learn(FIRST, 2 * AIM);
+        assert_eq!(pace.allowance(), FIRST * CHANGE);
     }
 }
