@@ -10,8 +10,9 @@ use greedy_pde::error::SolveError;
 use greedy_pde::gpu::{self, Adapter, DeviceError, DevicePass, Gpu, LONGEST_WALK, TABLE_BLOCK};
 use greedy_pde::loss::Loss;
 use greedy_pde::problem::{Overrides, Problem, Purpose};
-use greedy_pde::run::table_axes;
-use greedy_pde::sums::{MomentTables, PairSums, PassOptions, TableStore, WholePass};
+use greedy_pde::report::Report;
+use greedy_pde::run::{Event, RunOptions, run, table_axes};
+use greedy_pde::sums::{MomentTables, PairSums, PassOptions, PrecisionChoice, TableStore, WholePass};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -27,6 +28,10 @@ fn main() {
         (
             "a_device_lost_in_a_pass_ends_it_with_a_device_error",
             a_device_lost_in_a_pass_ends_it_with_a_device_error,
+        ),
+        (
+            "a_run_whose_pass_loses_its_device_ends_in_the_same_bytes",
+            a_run_whose_pass_loses_its_device_ends_in_the_same_bytes,
         ),
         (
             "a_device_without_memory_says_so_before_the_pass",
@@ -189,6 +194,45 @@ fn a_device_lost_in_a_pass_ends_it_with_a_device_error() {
     );
     assert!(matches!(lost, Err(SolveError::Device(_))), "after {seen} points");
     assert!(seen > 0);
+}
+
+/// The device is lost in the middle of a pass: the CPU does it again in whole numbers, and the run says so.
+fn a_run_whose_pass_loses_its_device_ends_in_the_same_bytes() {
+    let rule = "rule = \"lattice\"\npoints = 262144";
+    let mut problem = problem(rule, "relu^2", 20, PLAIN);
+    problem.settings.neurons = 12;
+    let solved = |gpu: Option<&Arc<Gpu>>, lose_at: usize| {
+        let options = RunOptions {
+            device: gpu.cloned(),
+            precision: PrecisionChoice::Integer,
+            ..RunOptions::default()
+        };
+        let mut lost = false;
+        let (report, network) = run(&problem, &options, &mut |event| {
+            if let (Event::Points { done, .. }, Some(gpu)) = (event, gpu)
+                && *done >= lose_at
+            {
+                gpu.destroy();
+                lost = true;
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        (report, network, lost)
+    };
+    let (on_cpu, expected, _) = solved(None, 0);
+    let (on_device, network, lost) = solved(Some(&open()), usize::MAX);
+    assert!(network == expected && !lost && on_device.device.unwrap().submissions > 0);
+    let (after_loss, network, lost) = solved(Some(&Arc::new(open_gpu(true))), 1);
+    assert!(lost && network == expected);
+    let says_so = |report: &Report| {
+        report
+            .warnings
+            .iter()
+            .any(|text| text.contains("done by the CPU"))
+    };
+    assert!(says_so(&after_loss), "{:?}", after_loss.warnings);
+    assert!(!says_so(&on_cpu));
 }
 
 /// Buffers that hold no table.

@@ -31,6 +31,14 @@ pub struct Gpu {
     constants: Mutex<HashMap<Vec<u8>, wgpu::Buffer>>,
 }
 
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Gpu")
+            .field("adapter", &self.report.name)
+            .finish_non_exhaustive()
+    }
+}
+
 /// So many constants are kept.
 const KEPT_CONSTANTS: usize = 256;
 

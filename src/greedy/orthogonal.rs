@@ -102,7 +102,7 @@ pub fn orthogonal<'a>(
         }
         let (found, moves) = match run.step(&grid)? {
             Found::Nothing(stopped) => match run.polishes_at_the_end(stopped) {
-                Some(polish) => (None, Some(polish)),
+                Some(polish) => (Err(stopped), Some(polish)),
                 None => break stopped,
             },
             Found::Neuron {
@@ -110,21 +110,21 @@ pub fn orthogonal<'a>(
                 validation_loss,
             } => {
                 run.update_multipliers(&grid)?;
-                (Some((score, validation_loss)), run.polishes())
+                (Ok((score, validation_loss)), run.polishes())
             }
         };
         if let Some(polish) = moves
-            && run.polish(polish, &grid, found.is_some(), observer)?.is_break()
+            && run.polish(polish, &grid, found.is_ok(), observer)?.is_break()
         {
             break Stopped::Interrupted;
         }
+        let moved = moves.is_some() && run.state.polished == Some(run.network.len());
         // Where neurons were moved the guard has just taken the loss.
-        let moved = moves
-            .map(|_| run.guard.state.loss)
-            .filter(|loss| loss.is_finite());
+        let guarded = Some(run.guard.state.loss).filter(|loss| moved && loss.is_finite());
         let (score, validation_loss) = match found {
-            Some((score, validation_loss)) => (score, validation_loss.and(moved).or(validation_loss)),
-            None => (run.state.scores.last().map_or(0.0, |score| score.abs()), moved),
+            Ok((score, loss)) => (score, loss.and(guarded).or(loss)),
+            Err(_) if moved => (run.state.scores.last().map_or(0.0, |score| score.abs()), guarded),
+            Err(stopped) => break stopped,
         };
         let loss = run.loss((params.reported)(run.network.len()))?;
         let flow = observer(&Step {
@@ -222,6 +222,8 @@ pub(super) struct Run<'a> {
     first_score: Option<f64>,
     /// Neurons that the guard refused.
     refused: usize,
+    /// How many neurons there were when they were last to be moved together, whether or not they were.
+    pub(super) tried_moving: usize,
     pub(super) warnings: Vec<String>,
     pub(super) timings: Timings,
 }
@@ -273,6 +275,7 @@ impl<'a> Run<'a> {
             loss_parted: false,
             first_score: None,
             refused: 0,
+            tried_moving: 0,
             warnings: Vec::new(),
             timings: Timings::default(),
         })

@@ -26,6 +26,8 @@ const LEAST_DAMPING: f64 = 1e-5;
 const GOOD: f64 = 0.5;
 /// After so many steps that fail in a row there is nothing to gain.
 const MAX_FAILED: usize = 5;
+/// So many neurons of a step stay where they were, because with the others they would be dependent, at most.
+const MAX_STAYING: usize = 16;
 /// It ends when a step takes off less than this part of what all took off.
 const ENOUGH: f64 = 1e-3;
 /// A step is judged when the coefficients leave no more of the loss than this part of what was predicted …
@@ -61,6 +63,14 @@ enum Coefficients<'c> {
     Unknown,
 }
 
+/// What became of a projection onto neurons.
+enum Projected<'a> {
+    /// It, and u.
+    Onto(Box<(Projection<'a>, Network)>),
+    /// This one depends on those before it.
+    Dependent(usize),
+}
+
 /// Sees a projection and its neurons whenever one is added.
 type Added<'f> = dyn FnMut(&Projection, &[Neuron]) -> Result<(), SolveError> + 'f;
 
@@ -74,7 +84,7 @@ impl<'a> Run<'a> {
 
     /// Whether the neurons are moved when no other one is found: then there may be. Not after a few of them again.
     pub(super) fn polishes_at_the_end(&self, stopped: Stopped) -> Option<&'a Polish> {
-        let last = self.state.polished.unwrap_or(0);
+        let last = self.state.polished.unwrap_or(0).max(self.tried_moving);
         let due = self.network.len() > last + last / AGAIN_PART;
         let found_nothing = matches!(stopped, Stopped::QuadratureLimit | Stopped::NoCandidate);
         self.params.polish.as_ref().filter(|_| due && found_nothing)
@@ -153,6 +163,10 @@ impl<'a> Run<'a> {
                 best.len()
             ));
         }
+        self.tried_moving = best.len();
+        if fallen == 0.0 && self.network.neurons == best {
+            return Ok(());
+        }
         self.rebuild(&best, grid)?;
         self.state.polished = Some(best.len());
         let explained = self.fallen();
@@ -187,8 +201,7 @@ impl<'a> Run<'a> {
             };
             let neurons = self.admitted(step.neurons);
             // How far a step may go is seen after the projection: the coefficients follow the neurons farther than the model knows.
-            let near_by = Coefficients::NearBy(&self.network.coefficients, JUDGED * step.predicted);
-            if let Some((projection, moved)) = self.projected(&neurons, near_by, &mut |_, _| pulse())? {
+            if let Some((projection, moved)) = self.tried(neurons, JUDGED * step.predicted, pulse)? {
                 let gained = loss - self.training.risk(&moved)?;
                 if gained > 0.0 {
                     if gained > GOOD * step.predicted {
@@ -200,6 +213,27 @@ impl<'a> Run<'a> {
                 }
             }
             *damping *= FACTOR;
+        }
+        Ok(None)
+    }
+
+    /// The projection onto moved neurons, until no more than about `enough` is left to take off the loss. Those that the others
+    /// span stay where they were; none where they are many.
+    fn tried(
+        &self,
+        mut neurons: Vec<Neuron>,
+        enough: f64,
+        pulse: &mut Pulse,
+    ) -> Result<Option<(Projection<'a>, Network)>, SolveError> {
+        for _ in 0..=MAX_STAYING {
+            let near_by = Coefficients::NearBy(&self.network.coefficients, enough);
+            match self.projected(&neurons, near_by, &mut |_, _| pulse())? {
+                Projected::Onto(made) => return Ok(Some(*made)),
+                Projected::Dependent(n) if neurons[n] != self.network.neurons[n] => {
+                    neurons[n] = self.network.neurons[n].clone();
+                }
+                Projected::Dependent(_) => break,
+            }
         }
         Ok(None)
     }
@@ -225,17 +259,17 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    /// The projection onto these neurons, and u; none where one depends on the others. `added` sees every neuron as it comes.
+    /// The projection onto these neurons, and u, unless one depends on those before it. `added` sees every neuron as it comes.
     fn projected(
         &self,
         neurons: &[Neuron],
         from: Coefficients,
         added: &mut Added,
-    ) -> Result<Option<(Projection<'a>, Network)>, SolveError> {
+    ) -> Result<Projected<'a>, SolveError> {
         let mut projection = Projection::cholesky(self.curvature);
         for (n, row) in self.curvature.gram(neurons)?.iter().enumerate() {
             if projection.try_add_row(row) != Some(Addition::Added) {
-                return Ok(None);
+                return Ok(Projected::Dependent(n));
             }
             added(&projection, &neurons[..=n])?;
         }
@@ -256,7 +290,7 @@ impl<'a> Run<'a> {
             Coefficients::Unknown => (0.0, SETTLED),
         };
         projection.settle(&mut u, enough, part)?;
-        Ok(Some((projection, u)))
+        Ok(Projected::Onto(Box::new((projection, u))))
     }
 
     /// Begins anew with these neurons, all at once: the projection onto them and what is known of the candidates.
@@ -269,10 +303,9 @@ impl<'a> Run<'a> {
                 (Some(board), Some(newest)) => board.absorb(&newest, grid),
                 _ => Ok(()),
             };
-        let Some((projection, u)) = self.projected(neurons, Coefficients::Unknown, &mut absorb)? else {
-            return Err(SolveError::Breakdown {
-                neurons: neurons.len(),
-            });
+        let (projection, u) = match self.projected(neurons, Coefficients::Unknown, &mut absorb)? {
+            Projected::Onto(made) => *made,
+            Projected::Dependent(neurons) => return Err(SolveError::Breakdown { neurons }),
         };
         self.projection = projection.instead_of(&self.projection);
         self.network = u;

@@ -41,6 +41,9 @@ pub(super) fn open_gpu(_: &Problem, options: &RunOptions) -> Result<Option<Arc<G
 /// The GPU of the run, if it has one.
 #[cfg(feature = "gpu")]
 pub(super) fn open_gpu(problem: &Problem, options: &RunOptions) -> Result<Option<Arc<Gpu>>, SolveError> {
+    if options.device.is_some() && options.cluster.is_alone() {
+        return Ok(options.device.clone());
+    }
     let asked = options.backend == BackendChoice::Gpu || options.adapter.is_some();
     match (options.cluster.is_alone(), asked) {
         (true, _) => {}

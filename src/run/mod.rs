@@ -26,6 +26,8 @@ use crate::refine::Room;
 use crate::report::{COEFFICIENTS, Report, Row, Seconds, TimeRow};
 use crate::sums::{PrecisionChoice, SumsReport, TableStore};
 use std::ops::ControlFlow;
+#[cfg(feature = "gpu")]
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Where the sums over the points are done.
@@ -47,6 +49,9 @@ pub struct RunOptions {
     pub backend: BackendChoice,
     /// A part of the adapter's name.
     pub adapter: Option<String>,
+    /// A device that is open already, which is then taken, whatever the backend.
+    #[cfg(feature = "gpu")]
+    pub device: Option<Arc<crate::gpu::Gpu>>,
     /// In which precision a GPU scores.
     pub precision: PrecisionChoice,
     /// Measure errors at these n besides 1, 2, 4, 8, … and the last.
