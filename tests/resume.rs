@@ -190,3 +190,39 @@ fn a_resumed_run_has_the_estimate_of_one_that_was_not_interrupted() {
     let resumed = solve(&halves, Existing::Resume, usize::MAX).estimate.unwrap();
     assert!((resumed.h1 - expected.h1).abs() <= 1e-9 * expected.h1);
 }
+
+/// Sums in other numbers round differently: a run that goes on elsewhere than it began says so.
+#[test]
+fn a_run_that_goes_on_in_other_numbers_says_so() {
+    use greedy_pde::results::{Existing, ResultDirectory};
+    use greedy_pde::run::{Event, RunOptions};
+    use greedy_pde::sums::PrecisionChoice;
+    let problem = greedy_pde::problem::Problem::from_toml(SMALL, "small.toml", &Default::default()).unwrap();
+    let solve = |path: &Path, existing: Existing, precision: PrecisionChoice, most: usize| {
+        let mut directory = ResultDirectory::open(path, &problem, SMALL, existing).unwrap();
+        let options = RunOptions {
+            precision,
+            ..RunOptions::default()
+        };
+        let observer = &mut |event: &Event| match event {
+            Event::Step(step) if step.row.n == most => std::ops::ControlFlow::Break(()),
+            _ => std::ops::ControlFlow::Continue(()),
+        };
+        let warnings = directory.run(&problem, &options, observer).unwrap().0.warnings;
+        warnings
+            .iter()
+            .any(|text| text.contains("this run began on the cpu (f64)"))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for (name, precision) in [
+        ("same", PrecisionChoice::Auto),
+        ("other", PrecisionChoice::Integer),
+    ] {
+        let path = folder.path().join(name);
+        assert!(!solve(&path, Existing::Refuse, PrecisionChoice::Auto, 5));
+        assert_eq!(
+            solve(&path, Existing::Resume, precision, usize::MAX),
+            precision == PrecisionChoice::Integer
+        );
+    }
+}

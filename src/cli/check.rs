@@ -101,7 +101,7 @@ fn dictionary(problem: &Problem) -> String {
 fn algorithm(problem: &Problem) -> String {
     let settings = &problem.settings;
     let moved = settings.polish.map(|steps| {
-        format!(", all moved together by up to {steps} steps when there are 32, 64, … of them and when all asked for are there")
+        format!(", all moved together by up to {steps} steps when there are 32, 64, … of them and at the end")
     });
     format!(
         "{}, {} neurons, seed {}{}{}",

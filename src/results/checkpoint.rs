@@ -6,7 +6,7 @@ use crate::flow::FlowState;
 use crate::greedy::{GuardState, State};
 use crate::network::Network;
 use crate::network_file;
-use crate::report::{Row, TimeRow};
+use crate::report::{Report, Row, TimeRow};
 use crate::sums::SumsReport;
 use std::path::Path;
 
@@ -42,6 +42,22 @@ pub struct Place {
     pub adapter: Option<String>,
     /// How scores are computed.
     pub precision: String,
+}
+
+impl Place {
+    /// What is to be said of a run that began here and went on elsewhere: sums in other numbers round differently.
+    pub(super) fn parts_from(&self, report: &Report) -> Option<String> {
+        let here = (self.backend.as_str(), self.precision.as_str());
+        let there = (report.backend.as_str(), report.precision.as_str());
+        let alike = here == there || (here.1 == there.1 && here.1 == "integer") || here.1.is_empty();
+        (!alike).then(|| {
+            format!(
+                "this run began on the {} ({}) and went on on the {} ({}): its network is as good as, but not to the byte, that of \
+                 a run in one place",
+                here.0, here.1, there.0, there.1
+            )
+        })
+    }
 }
 
 impl From<&SumsReport> for Place {

@@ -165,6 +165,7 @@ impl ResultDirectory {
             ..options.clone()
         };
         let mut failure = None;
+        let began = self.resume.as_ref().map(|_| self.recording.place().clone());
         let result = run(problem, &options, &mut |event| {
             if let Err(error) = self.note(problem, event) {
                 failure = Some(error);
@@ -183,8 +184,11 @@ impl ResultDirectory {
             return Err(failure);
         }
         let saved = self.save_state();
-        let (report, network) = result.map_err(|error| self.explained(problem, error))?;
+        let (mut report, network) = result.map_err(|error| self.explained(problem, error))?;
         saved?;
+        report
+            .warnings
+            .extend(began.and_then(|began| began.parts_from(&report)));
         if self.history.is_none() {
             self.begin(problem, true)?;
         }
@@ -239,6 +243,8 @@ impl ResultDirectory {
         let line = match event {
             Event::Step(step) => step.row.to_csv(),
             Event::Time(step) => step.row.to_csv(),
+            // Moving all neurons takes long: what there is before it is not to be lost.
+            Event::Moves { done: 0, .. } => return self.save_state(),
             Event::Points { .. } | Event::Initial { .. } | Event::Moves { .. } => return Ok(()),
         };
         self.is_saved = false;

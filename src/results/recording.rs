@@ -88,6 +88,11 @@ impl Recording {
         self.last = (step.network.clone(), state);
     }
 
+    /// Where the sums are done.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Whether the last step had as many neurons, so that one with n takes its place.
     pub(super) fn is_again(&self, n: usize) -> bool {
         self.rows.last().is_some_and(|row| row.n == n)
