@@ -96,6 +96,19 @@ fn corrections_lead_to_the_projection_on_all_points() {
         gained.windows(2).all(|pair| pair[1] < 0.01 * pair[0]),
         "{gained:?}"
     );
+    // The same from nothing, by conjugate gradients; the projection knows of it.
+    let mut at_once = Projection::cholesky(&coarse).anchored(&fine, 2).unwrap();
+    for row in coarse.gram(&u.neurons).unwrap() {
+        assert_eq!(at_once.try_add_row(&row), Some(Addition::Added));
+    }
+    let mut settled = u.with_coefficients(&vec![0.0; u.len()]);
+    assert!(at_once.settle(&mut settled, 0.0, 1e-16).unwrap());
+    assert!(left(&settled) < 1e-4 * before, "{} {before}", left(&settled));
+    let known = at_once.coefficients(&u.neurons).unwrap();
+    let largest = known.iter().fold(0.0, |size: f64, a| size.max(a.abs()));
+    for (a, b) in known.iter().zip(&settled.coefficients) {
+        assert!((a - b).abs() < 1e-6 * largest, "{a} {b}");
+    }
 }
 
 /// ‖P⊥g‖² of many neurons at once is that of each alone, and its slopes are its derivatives: for an energy with two

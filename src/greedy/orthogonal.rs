@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
         let robust = orthogonalises(params.projection, params.delicate, length, params.neurons);
         let projection = match training.values() {
             _ if losses.curvature.is_some() => {
-                Projection::cholesky(curvature).anchored(training, &network)?
+                Projection::cholesky(curvature).anchored(training, network.dimension)?
             }
             _ if !params.quadratic => Projection::newton(training, robust),
             Some(values) if robust => Projection::orthogonal(training, values),

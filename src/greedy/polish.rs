@@ -279,7 +279,7 @@ impl<'a> Run<'a> {
             ..Network::zero(self.network.activation, self.network.dimension)
         };
         if self.anchored.is_some() {
-            projection = projection.anchored(self.training, &u)?;
+            projection = projection.anchored(self.training, u.dimension)?;
         }
         let (enough, part) = match from {
             Coefficients::NearBy(near_by, enough) => {

@@ -95,9 +95,10 @@ impl<'a> Projection<'a> {
     }
 
     /// The same with gradients from `fine`, which has more points than the sums of the curvature: taken there
-    /// at u now, and at the u of every [correction](Self::correct).
-    pub fn anchored(mut self, fine: &'a dyn Sums, u: &Network) -> Result<Self, SolveError> {
-        self.anchor = Some(Anchor::new(fine, u)?);
+    /// at u = 0 now, and at the u of every [correction](Self::correct).
+    pub fn anchored(mut self, fine: &'a dyn Sums, dimension: usize) -> Result<Self, SolveError> {
+        let zero = Network::zero(self.sums.activation(), dimension);
+        self.anchor = Some(Anchor::new(fine, &zero)?);
         Ok(self)
     }
 
