@@ -63,6 +63,14 @@ enum Coefficients<'c> {
     Unknown,
 }
 
+/// A step of all neurons.
+struct Taken<'a> {
+    projection: Projection<'a>,
+    network: Network,
+    /// What it took off the loss.
+    gained: f64,
+}
+
 /// What became of a projection onto neurons.
 enum Projected<'a> {
     /// It, and u.
@@ -137,57 +145,58 @@ impl<'a> Run<'a> {
         grid: &Grid,
         pulse: &mut dyn FnMut(usize) -> Result<(), SolveError>,
     ) -> Result<(), SolveError> {
-        let mut best = self.network.neurons.clone();
-        let mut losses = (self.training.risk(&self.network)?, self.validation_loss()?);
+        let mut losses = (
+            self.training.risk(&self.network)?,
+            self.validation_loss(&self.network)?,
+        );
         let (mut damping, mut fallen) = (DAMPING, 0.0);
         for done in 0..polish.steps {
-            let moved = self.move_together(polish, losses.0, &mut damping, &mut || pulse(done))?;
-            let Some(gained) = moved else {
+            let Some(step) = self.move_together(polish, losses.0, &mut damping, &mut || pulse(done))? else {
                 break;
             };
-            let validation = self.validation_loss()?;
+            let validation = self.validation_loss(&step.network)?;
             if validation.zip(losses.1).is_some_and(|(now, before)| now > before) {
                 break;
             }
-            best.clone_from(&self.network.neurons);
-            losses = (losses.0 - gained, validation);
-            fallen += gained;
-            if gained < ENOUGH * fallen {
+            self.projection = step.projection.instead_of(&self.projection);
+            self.network = step.network;
+            losses = (losses.0 - step.gained, validation);
+            fallen += step.gained;
+            if step.gained < ENOUGH * fallen {
                 break;
             }
         }
-        if fallen == 0.0 && polish.steps > 0 {
+        let neurons = self.network.neurons.clone();
+        self.tried_moving = neurons.len();
+        if fallen == 0.0 {
             self.warnings.push(format!(
                 "at {} neurons no step of all together lowered the loss on both sets of points: `polish` did nothing there. \
                  Smoother neurons (a larger k in relu^k) or more points would let it",
-                best.len()
+                neurons.len()
             ));
-        }
-        self.tried_moving = best.len();
-        if fallen == 0.0 && self.network.neurons == best {
             return Ok(());
         }
-        self.rebuild(&best, grid)?;
-        self.state.polished = Some(best.len());
+        self.rebuild(&neurons, grid)?;
+        self.state.polished = Some(neurons.len());
         let explained = self.fallen();
         self.guard.begin_anew(&self.network, explained)?;
         self.state.guard = Some(self.guard.state);
         Ok(())
     }
 
-    fn validation_loss(&self) -> Result<Option<f64>, SolveError> {
+    fn validation_loss(&self, u: &Network) -> Result<Option<f64>, SolveError> {
         let validation = self.guard.validation();
-        validation.map(|sums| sums.risk(&self.network)).transpose()
+        validation.map(|sums| sums.risk(u)).transpose()
     }
 
-    /// One step of all neurons with the projection after it; what it took off the loss, or nothing where none is to be found.
+    /// One step of all neurons with the projection after it, that takes something off the loss; none where none is to be found.
     fn move_together(
-        &mut self,
+        &self,
         polish: &Polish,
         loss: f64,
         damping: &mut f64,
         pulse: &mut Pulse,
-    ) -> Result<Option<f64>, SolveError> {
+    ) -> Result<Option<Taken<'a>>, SolveError> {
         let gradient = self.projection.gradient(&self.network)?;
         let (Some(slopes), Some(factor)) = (gradient.slopes(), self.projection.factor()) else {
             return Ok(None);
@@ -201,15 +210,17 @@ impl<'a> Run<'a> {
             };
             let neurons = self.admitted(step.neurons);
             // How far a step may go is seen after the projection: the coefficients follow the neurons farther than the model knows.
-            if let Some((projection, moved)) = self.tried(neurons, JUDGED * step.predicted, pulse)? {
-                let gained = loss - self.training.risk(&moved)?;
+            if let Some((projection, network)) = self.tried(neurons, JUDGED * step.predicted, pulse)? {
+                let gained = loss - self.training.risk(&network)?;
                 if gained > 0.0 {
                     if gained > GOOD * step.predicted {
                         *damping = (*damping / FACTOR).max(LEAST_DAMPING);
                     }
-                    self.projection = projection.instead_of(&self.projection);
-                    self.network = moved;
-                    return Ok(Some(gained));
+                    return Ok(Some(Taken {
+                        projection,
+                        network,
+                        gained,
+                    }));
                 }
             }
             *damping *= FACTOR;
