@@ -69,6 +69,22 @@ fn the_estimate_holds_when_neurons_have_moved() {
     let ratio = estimate.h1 / measured;
     assert!((0.2..8.0).contains(&ratio), "{ratio}");
     assert!(report.usable);
+    // Too few neurons more than were moved to compare with those.
+    let (report, _) = solved(&CUBE.replace("neurons = 32", "neurons = 40\npolish = 4"));
+    assert!(report.usable && report.estimate.unwrap().relative_h1 < 0.3);
+}
+
+/// With nobody to confirm them, neurons that lie between the points would have taken thousands off the loss.
+#[test]
+fn gaps_between_the_points_are_not_fallen_for() {
+    let text = "name = \"gaps\"\n[domain]\ndimension = 2\n[equation]\nreaction = \"1\"\n\
+        exact = \"exp(-3*(x - 0.3)^2 - 5*(y - 0.6)^2)*cos(4*x*y)\"\n[boundary]\ncondition = \"neumann\"\n[dictionary]\n\
+        activation = \"relu^4\"\n[quadrature]\nrule = \"gauss\"\ncells = 50\norder = 2\n[solver]\nneurons = 64\n\
+        guard = false\npolish = 8\n";
+    let (report, _) = solved(text);
+    let last = report.rows.last().unwrap();
+    assert!(last.loss > -1.4, "{last:?}");
+    assert!(last.h1.unwrap() < 2.0, "{last:?}");
 }
 
 #[test]

@@ -218,20 +218,18 @@ pub fn estimate(
 /// nothing that more neurons would gain once more.
 fn moved_alike(problem: &Problem, network: &Network, snapshots: &[Snapshot]) -> Option<Vec<Snapshot>> {
     problem.settings.polish?;
-    let alike = |kept: &&Snapshot| {
-        let n = kept.coefficients.len();
-        is_moved_at(n) && n < network.len()
-    };
+    let alike = |kept: &&Snapshot| is_moved_at(kept.coefficients.len());
     let moved: Vec<Snapshot> = snapshots.iter().filter(alike).cloned().collect();
-    (!moved.is_empty()).then_some(moved)
+    let latest = looked_at(network, LOOKED_AT[0]);
+    let one = moved.iter().any(|kept| kept.coefficients.len() <= latest);
+    one.then_some(moved)
 }
 
 /// The last network compared with some before it, the latest first.
 fn changes(gauge: &Gauge, network: &Network, snapshots: &[Snapshot]) -> Result<Vec<Change>, SolveError> {
     let mut found: Vec<Change> = Vec::new();
     for part in LOOKED_AT {
-        let n = (part * network.len() as f64).ceil() as usize;
-        let before = latest(network, snapshots, n.min(network.len().saturating_sub(1)));
+        let before = latest(network, snapshots, looked_at(network, part));
         if found.last().is_some_and(|found| found.before == before.len()) {
             continue;
         }
@@ -243,6 +241,12 @@ fn changes(gauge: &Gauge, network: &Network, snapshots: &[Snapshot]) -> Result<V
         });
     }
     Ok(found)
+}
+
+/// How many neurons a network has at most that is compared with the last as this part of it.
+fn looked_at(network: &Network, part: f64) -> usize {
+    let n = (part * network.len() as f64).ceil() as usize;
+    n.min(network.len().saturating_sub(1))
 }
 
 /// The largest kept network of at most n neurons.

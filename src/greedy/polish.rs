@@ -24,6 +24,10 @@ const FACTOR: f64 = 4.0;
 const LEAST_DAMPING: f64 = 1e-5;
 /// A step is good when it takes off the loss at least this part of what was predicted.
 const GOOD: f64 = 0.5;
+/// A step that takes off this many times what was predicted found a gap between the points, and so did one with which
+/// Σ|a| is this many times what it was before the first.
+const TOO_GOOD: f64 = 3.0;
+const TOO_LARGE: f64 = 10.0;
 /// After so many steps that fail in a row there is nothing to gain.
 const MAX_FAILED: usize = 5;
 /// So many neurons of a step stay where they were, because with the others they would be dependent, at most.
@@ -149,9 +153,11 @@ impl<'a> Run<'a> {
             self.training.risk(&self.network)?,
             self.validation_loss(&self.network)?,
         );
+        let largest = TOO_LARGE * self.network.coefficient_l1();
         let (mut damping, mut fallen) = (DAMPING, 0.0);
         for done in 0..polish.steps {
-            let Some(step) = self.move_together(polish, losses.0, &mut damping, &mut || pulse(done))? else {
+            let at_most = (losses.0, largest);
+            let Some(step) = self.move_together(polish, at_most, &mut damping, &mut || pulse(done))? else {
                 break;
             };
             let validation = self.validation_loss(&step.network)?;
@@ -189,11 +195,12 @@ impl<'a> Run<'a> {
         validation.map(|sums| sums.risk(u)).transpose()
     }
 
-    /// One step of all neurons with the projection after it, that takes something off the loss; none where none is to be found.
+    /// One step of all neurons with the projection after it, that takes something off the loss and has no larger Σ|a| than this;
+    /// none where none is to be found.
     fn move_together(
         &self,
         polish: &Polish,
-        loss: f64,
+        (loss, largest): (f64, f64),
         damping: &mut f64,
         pulse: &mut Pulse,
     ) -> Result<Option<Taken<'a>>, SolveError> {
@@ -212,7 +219,8 @@ impl<'a> Run<'a> {
             // How far a step may go is seen after the projection: the coefficients follow the neurons farther than the model knows.
             if let Some((projection, network)) = self.tried(neurons, JUDGED * step.predicted, pulse)? {
                 let gained = loss - self.training.risk(&network)?;
-                if gained > 0.0 {
+                let believed = gained < TOO_GOOD * step.predicted && network.coefficient_l1() <= largest;
+                if gained > 0.0 && believed {
                     if gained > GOOD * step.predicted {
                         *damping = (*damping / FACTOR).max(LEAST_DAMPING);
                     }

@@ -153,6 +153,7 @@ impl ResultDirectory {
         if !options.cluster.is_alone() {
             self.tell_where_to_go_on(&options.cluster)?;
         }
+        let began = self.resume.as_ref().map(|_| self.recording.place().clone());
         let recording = &self.recording;
         let options = RunOptions {
             resume: self.resume.take().map(|state| (state, recording.rows.clone())),
@@ -165,7 +166,6 @@ impl ResultDirectory {
             ..options.clone()
         };
         let mut failure = None;
-        let began = self.resume.as_ref().map(|_| self.recording.place().clone());
         let result = run(problem, &options, &mut |event| {
             if let Err(error) = self.note(problem, event) {
                 failure = Some(error);
