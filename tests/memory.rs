@@ -9,6 +9,8 @@ use std::process::Command;
 
 /// Set in the process that makes the run.
 const RUN: &str = "GREEDY_PDE_TEST_MAKE_THE_RUN";
+/// Runs of each problem.
+const RUNS: usize = 3;
 /// How far the figure may be off, as a part of what is taken.
 const TOLERANCE: f64 = 0.25;
 
@@ -24,6 +26,19 @@ fn told_truthfully(test: &str, text: &str) {
         return;
     }
     let told = Memory::of(&problem).unwrap();
+    // How threads meet differs from run to run: the most of three is what a run may take.
+    let taken = (0..RUNS).map(|_| peak_of_a_run(test)).fold(0.0, f64::max);
+    let off = told.total() as f64 / taken - 1.0;
+    let figures = format!(
+        "told {told:?}, in all {}; taken {taken}: off by {off:.2}",
+        told.total()
+    );
+    println!("{test}: {figures}");
+    assert!(off.abs() <= TOLERANCE, "{figures}");
+}
+
+/// Makes the run of a test in a process of its own; its peak in bytes.
+fn peak_of_a_run(test: &str) -> f64 {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
         .env(RUN, "1")
@@ -33,17 +48,10 @@ fn told_truthfully(test: &str, text: &str) {
         .unwrap();
     let out = String::from_utf8_lossy(&output.stdout).into_owned();
     let peak = out.lines().find_map(|line| line.split_once("peak: "));
-    let taken: f64 = match peak {
+    match peak {
         Some((_, bytes)) => bytes.parse().unwrap(),
         None => panic!("{out}\n{}", String::from_utf8_lossy(&output.stderr)),
-    };
-    let off = told.total() as f64 / taken - 1.0;
-    let figures = format!(
-        "told {told:?}, in all {}; taken {taken}: off by {off:.2}",
-        told.total()
-    );
-    println!("{test}: {figures}");
-    assert!(off.abs() <= TOLERANCE, "{figures}");
+    }
 }
 
 /// The largest resident size that this process had, in bytes.

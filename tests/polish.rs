@@ -188,9 +188,10 @@ fn an_interrupted_run_ends_with_the_same_bytes() {
 /// interruption in the middle of it does not show.
 #[test]
 fn a_run_that_ends_early_moves_its_neurons() {
-    let text = CUBE
-        .replace("cells = 7\ncurvature = 5", "cells = 4\ncurvature = 3")
-        .replace("neurons = 32", "neurons = 200\npolish = 2");
+    let unmoved = CUBE
+        .replace("candidates = 64", "candidates = 4\noffsets = 3\nrefine = false")
+        .replace("neurons = 32", "neurons = 40");
+    let text = format!("{unmoved}polish = 2\n");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("whole");
     let steps = std::cell::RefCell::new(vec![0]);
@@ -204,6 +205,8 @@ fn a_run_that_ends_early_moves_its_neurons() {
     let steps = steps.into_inner();
     let again = steps.windows(2).find(|pair| pair[0] == pair[1]);
     let again = again.expect("no neurons were moved at an early end")[0];
+    // So few candidates are soon used up, unless the neurons move away from them.
+    assert!(solved(&unmoved).1.len() <= again && steps.ends_with(&[40]));
     let history = std::fs::read_to_string(path.join("history.csv")).unwrap();
     let counts = history
         .lines()
